@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "model/operation.h"
+
+namespace cdc::config {
+
+// One entry of `tables`. `name` may be table, schema.table, quoted parts or a glob.
+struct TableRule {
+  std::string name;
+  std::vector<std::string> columns;           // empty: all
+  std::string where;                          // empty: all rows
+  std::vector<model::Operation> operations;   // empty: all
+};
+
+enum class NumberFormat : std::uint8_t { kNumber, kString };
+enum class ValueMode : std::uint8_t { kNative, kText };
+enum class Output : std::uint8_t { kStdout, kNone };
+
+struct ValueOptions {
+  NumberFormat int8 = NumberFormat::kNumber;
+  NumberFormat numeric = NumberFormat::kNumber;
+  ValueMode mode = ValueMode::kNative;
+};
+
+struct JournalOptions {
+  std::uint64_t segment_bytes = 64U << 20U;
+  std::uint64_t bytes_max = 16ULL << 30U;
+};
+
+struct PostgresOptions {
+  std::string publication;             // empty: managed, named kaptanto_pub_<source-id>
+  bool publication_existing = false;   // leave the named publication alone
+  std::string slot;                    // empty: kaptanto_<source-id>
+  bool slot_failover = false;          // create it with failover (server 17 and later)
+  bool accept_gap = false;             // go on after a slot was lost or moved, recording the gap
+  bool streaming = true;               // in-progress transactions (protocol 2)
+  std::uint64_t spill_memory_bytes = 16U << 20U;  // per source, before spilling to files
+  std::vector<std::string> message_prefixes;      // globs; empty: logical messages are not captured
+  std::chrono::milliseconds status_interval{10'000};  // at most; a third of wal_sender_timeout if less
+};
+
+// The whole configuration, typed, checked and with defaults applied. docs/operating/configuration.md
+// is generated from the same schema.
+struct Config {
+  std::string source;  // DSN; never log it, see redact_dsn()
+  std::vector<TableRule> tables;
+  bool all_tables = false;
+  Output output = Output::kStdout;
+  std::uint16_t port = 7654;
+  std::filesystem::path data_dir = "./data";
+  std::chrono::seconds retention = std::chrono::hours{1};
+  log::Level log_level = log::Level::kInfo;
+  std::string source_id = "default";
+  ValueOptions values;
+  JournalOptions journal;
+  PostgresOptions postgres;
+};
+
+}  // namespace cdc::config
