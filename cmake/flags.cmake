@@ -13,6 +13,9 @@ target_compile_options(cdc_flags INTERFACE
     -Wimplicit-fallthrough>
   $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wthread-safety>
   $<$<BOOL:${CDC_WERROR}>:-Werror>
+  # __FILE__ names the file in the tree, not the machine it was compiled on; ccache makes the path
+  # relative to the build folder first.
+  -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -ffile-prefix-map=../../=
   -fstack-protector-strong -fno-omit-frame-pointer -ffunction-sections -fdata-sections)
 
 target_compile_definitions(cdc_flags INTERFACE
@@ -21,11 +24,25 @@ target_compile_definitions(cdc_flags INTERFACE
 
 target_link_options(cdc_flags INTERFACE -Wl,-z,relro,-z,now -Wl,--gc-sections)
 
+# Sanitizer builds: optimised enough to run fast, cheap enough to compile twice per test run.
+set(CMAKE_C_FLAGS_SANITIZE "-O1 -g1")
+set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1")
+
 if(CDC_SANITIZE)
   target_compile_options(cdc_flags INTERFACE
     -fsanitize=${CDC_SANITIZE} -fno-sanitize-recover=all
     $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
   target_link_options(cdc_flags INTERFACE -fsanitize=${CDC_SANITIZE})
+endif()
+
+if(CDC_FUZZ)
+  # Every module reports its branches to libFuzzer; only the fuzz programs link its main().
+  target_compile_options(cdc_flags INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(cdc_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+if(CDC_COVERAGE)
+  target_compile_options(cdc_flags INTERFACE -fprofile-instr-generate -fcoverage-mapping)
+  target_link_options(cdc_flags INTERFACE -fprofile-instr-generate)
 endif()
 
 find_program(CDC_CCACHE ccache)
