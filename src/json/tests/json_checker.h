@@ -1,0 +1,213 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace cdc::json {
+
+// Decides whether a text is exactly one JSON value as RFC 8259 has it, in valid UTF-8. Written for
+// tests from the grammar, apart from the code under test: plain, byte by byte, no shared tables.
+// Nesting is bounded by memory only.
+class JsonChecker {
+ public:
+  [[nodiscard]] static bool is_value(std::string_view text) {
+    JsonChecker checker(text);
+    return checker.value() && checker.at_ == text.size() && is_utf8(text);
+  }
+
+  // What a line of the product must be: a value without raw line breaks.
+  [[nodiscard]] static bool is_line(std::string_view text) {
+    return text.find_first_of("\n\r") == std::string_view::npos && is_value(text);
+  }
+
+  // Decodes each sequence to its number and asks whether that number takes that many bytes.
+  [[nodiscard]] static bool is_utf8(std::string_view text) {
+    std::size_t i = 0;
+    while (i < text.size()) {
+      const auto lead = static_cast<std::uint8_t>(text[i]);
+      const std::size_t length = lead < 0x80          ? 1
+                                 : (lead >> 5U) == 6  ? 2
+                                 : (lead >> 4U) == 14 ? 3
+                                 : (lead >> 3U) == 30 ? 4
+                                                      : 0;
+      if (length == 0 || i + length > text.size()) {
+        return false;
+      }
+      std::uint32_t code = length == 1 ? lead : lead & (0x7FU >> length);
+      for (std::size_t k = 1; k < length; ++k) {
+        const auto byte = static_cast<std::uint8_t>(text[i + k]);
+        if ((byte >> 6U) != 2) {
+          return false;
+        }
+        code = (code << 6U) | (byte & 0x3FU);
+      }
+      const std::uint32_t least = length == 1   ? 0
+                                  : length == 2 ? 0x80
+                                  : length == 3 ? 0x800
+                                                : 0x10000;
+      if (code < least || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) {
+        return false;
+      }
+      i += length;
+    }
+    return true;
+  }
+
+ private:
+  explicit JsonChecker(std::string_view text) : text_(text) {}
+
+  [[nodiscard]] char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+
+  bool take(char c) {
+    if (at_ < text_.size() && text_[at_] == c) {
+      ++at_;
+      return true;
+    }
+    return false;
+  }
+
+  bool take_all(std::string_view word) {
+    if (text_.substr(at_, word.size()) != word) {
+      return false;
+    }
+    at_ += word.size();
+    return true;
+  }
+
+  void space() {
+    while (take(' ') || take('\t') || take('\n') || take('\r')) {
+    }
+  }
+
+  bool digits() {
+    const std::size_t from = at_;
+    while (peek() >= '0' && peek() <= '9') {
+      ++at_;
+    }
+    return at_ > from;
+  }
+
+  bool number() {
+    take('-');
+    if (!take('0') && !digits()) {
+      return false;
+    }
+    if (take('.') && !digits()) {
+      return false;
+    }
+    if (take('e') || take('E')) {
+      if (!take('+')) {
+        take('-');
+      }
+      return digits();
+    }
+    return true;
+  }
+
+  bool escape() {
+    if (take('u')) {
+      for (int i = 0; i < 4; ++i) {
+        if (peek() == '\0' ||
+            std::string_view("0123456789abcdefABCDEF").find(peek()) == std::string_view::npos) {
+          return false;
+        }
+        ++at_;
+      }
+      return true;
+    }
+    if (peek() == '\0' || std::string_view("\"\\/bfnrt").find(peek()) == std::string_view::npos) {
+      return false;
+    }
+    ++at_;
+    return true;
+  }
+
+  bool string() {
+    if (!take('"')) {
+      return false;
+    }
+    while (at_ < text_.size()) {
+      if (take('"')) {
+        return true;
+      }
+      if (take('\\')) {
+        if (!escape()) {
+          return false;
+        }
+        continue;
+      }
+      if (static_cast<std::uint8_t>(text_[at_]) < 0x20) {
+        return false;
+      }
+      ++at_;
+    }
+    return false;
+  }
+
+  bool member_name() {
+    space();
+    if (!string()) {
+      return false;
+    }
+    space();
+    return take(':');
+  }
+
+  // Takes a scalar or opens a container; an empty container is closed at once.
+  bool begin_value(bool& opened) {
+    space();
+    opened = false;
+    if (take('[')) {
+      space();
+      if (!take(']')) {
+        open_.push_back(']');
+        opened = true;
+      }
+      return true;
+    }
+    if (take('{')) {
+      space();
+      if (take('}')) {
+        return true;
+      }
+      open_.push_back('}');
+      opened = true;
+      return member_name();
+    }
+    if (peek() == '"') {
+      return string();
+    }
+    return take_all("true") || take_all("false") || take_all("null") || number();
+  }
+
+  bool value() {
+    for (;;) {
+      bool opened = false;
+      if (!begin_value(opened)) {
+        return false;
+      }
+      if (opened) {
+        continue;
+      }
+      space();
+      while (!open_.empty() && take(open_.back())) {
+        open_.pop_back();
+        space();
+      }
+      if (open_.empty()) {
+        return true;
+      }
+      if (!take(',') || (open_.back() == '}' && !member_name())) {
+        return false;
+      }
+    }
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::string open_;
+};
+
+}  // namespace cdc::json
