@@ -13,7 +13,11 @@ namespace cdc::expr {
 
 // Which row image a column name refers to: `before.x`, `after.x`, or plain `x` (after, or before
 // when there is no after).
-enum class Side : std::uint8_t { kEither, kBefore, kAfter };
+enum class Side : std::uint8_t {
+  kEither,
+  kBefore,
+  kAfter
+};
 
 struct ColumnRef {
   Side side = Side::kEither;
@@ -24,12 +28,27 @@ struct ColumnRef {
 
 // A column's value as the condition sees it: PostgreSQL's text and what it is.
 struct Operand {
-  enum class Kind : std::uint8_t { kMissing, kNull, kText, kNumber, kBoolean };
+  enum class Kind : std::uint8_t {
+    kMissing,
+    kNull,
+    kText,
+    kNumber,
+    kBoolean
+  };
   Kind kind = Kind::kMissing;
   std::string_view text;  // number: decimal text of any length; boolean: "t" or "f"
 };
 
-// A parsed `where` condition. Immutable; any thread may evaluate it.
+// A parsed `where` condition; docs/operating/where.md is its manual.
+//
+// Meaning   SQL's three-valued logic: a comparison with NULL or with a column the row does not have is
+//           unknown, and only a row whose condition is true passes. Numbers compare exactly as
+//           decimals of any length, NaN above Infinity above all others. Text compares byte by byte.
+//           A number column against a quoted literal that is a number compares as numbers; a boolean
+//           column against t, f, true or false in any spelling compares as booleans; a text column
+//           always compares as text.
+// Errors    Parsing only; evaluation cannot fail.
+// Thread    Immutable; any thread may evaluate it. Evaluation does not allocate.
 class Condition {
  public:
   // Errors: kConfigInvalid with the column of the fault. An empty text is always true.

@@ -16,11 +16,15 @@ class TablePattern {
   [[nodiscard]] static Result<TablePattern> parse(std::string_view text);
 
   [[nodiscard]] bool matches(std::string_view schema, std::string_view table) const noexcept;
+
   [[nodiscard]] bool is_exact() const noexcept { return exact_; }  // no `*`
+
   // For exact patterns. A pattern without schema means any schema when matching; `public` when a
   // table must be named (publication).
   [[nodiscard]] const std::string& schema() const noexcept { return schema_; }
+
   [[nodiscard]] const std::string& table() const noexcept { return table_; }
+
   [[nodiscard]] bool has_schema() const noexcept { return has_schema_; }
 
  private:
