@@ -117,8 +117,8 @@ __attribute__((target("sse4.2"))) std::uint32_t crc_by_instruction(const char* d
 
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t seed) noexcept {
 #if defined(__x86_64__)
-  static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
-  if (has_instruction) {
+  static const bool kHasInstruction = __builtin_cpu_supports("sse4.2") != 0;
+  if (kHasInstruction) {
     return ~crc_by_instruction(bytes.data(), bytes.size(), ~seed);
   }
 #endif
