@@ -8,9 +8,9 @@ namespace cdc {
 }  // namespace cdc
 
 // On in every build.
-#define CDC_ASSERT(condition)                                      \
-  do {                                                             \
-    if (!(condition)) [[unlikely]] {                               \
-      ::cdc::assert_failed(#condition, __FILE__, __LINE__);   \
-    }                                                              \
+#define CDC_ASSERT(condition)                               \
+  do {                                                      \
+    if (!(condition)) [[unlikely]] {                        \
+      ::cdc::assert_failed(#condition, __FILE__, __LINE__); \
+    }                                                       \
   } while (false)

@@ -29,7 +29,7 @@ enum class Errc : std::uint8_t {
   kNoSpace = 18,         // disk or quota full
   kClosed = 19,          // the other end of an output is gone, or we are stopping
   kNotFound = 20,
-  kLimit = 21,           // a stated bound was exceeded
+  kLimit = 21,  // a stated bound was exceeded
 };
 
 // Stable lower-case name, e.g. "slot_lost".

@@ -2,6 +2,7 @@
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
+
 namespace detail {
 template FMT_API auto dragonbox::to_decimal(float x) noexcept -> dragonbox::decimal_fp<float>;
 template FMT_API auto dragonbox::to_decimal(double x) noexcept -> dragonbox::decimal_fp<double>;
@@ -14,4 +15,5 @@ template FMT_API void vformat_to(buffer<char>&,
                                  basic_format_args<FMT_BUFFER_CONTEXT(char)>,
                                  locale_ref);
 }  // namespace detail
+
 FMT_END_NAMESPACE

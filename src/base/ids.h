@@ -13,6 +13,7 @@ struct Lsn {
   std::uint64_t value = 0;
 
   auto operator<=>(const Lsn&) const = default;
+
   [[nodiscard]] explicit operator bool() const noexcept { return value != 0; }
 };
 

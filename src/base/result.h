@@ -27,11 +27,11 @@ using Status = Result<void>;
 }  // namespace cdc
 
 // Returns the error of a Status from the enclosing function.
-#define CDC_TRY(expression)                                     \
-  do {                                                          \
-    if (auto cdc_status_ = (expression); !cdc_status_) {        \
-      return std::unexpected(std::move(cdc_status_).error());   \
-    }                                                           \
+#define CDC_TRY(expression)                                   \
+  do {                                                        \
+    if (auto cdc_status_ = (expression); !cdc_status_) {      \
+      return std::unexpected(std::move(cdc_status_).error()); \
+    }                                                         \
   } while (false)
 
 #define CDC_CONCAT_INNER(a, b) a##b
@@ -40,9 +40,9 @@ using Status = Result<void>;
 // CDC_ASSIGN(auto fd, open_file(path)): binds the value or returns the error.
 #define CDC_ASSIGN(declaration, expression) \
   CDC_ASSIGN_INNER(CDC_CONCAT(cdc_result_, __LINE__), declaration, expression)
-#define CDC_ASSIGN_INNER(result, declaration, expression)    \
-  auto result = (expression);                                \
-  if (!result) {                                             \
-    return std::unexpected(std::move(result).error());       \
-  }                                                          \
+#define CDC_ASSIGN_INNER(result, declaration, expression) \
+  auto result = (expression);                             \
+  if (!result) {                                          \
+    return std::unexpected(std::move(result).error());    \
+  }                                                       \
   declaration = std::move(result).value()

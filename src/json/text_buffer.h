@@ -13,11 +13,14 @@ namespace cdc::json {
 class TextBuffer {
  public:
   TextBuffer() = default;
+
   TextBuffer(TextBuffer&& other) noexcept { swap(other); }
+
   TextBuffer& operator=(TextBuffer&& other) noexcept {
     swap(other);
     return *this;
   }
+
   TextBuffer(const TextBuffer&) = delete;
   TextBuffer& operator=(const TextBuffer&) = delete;
   ~TextBuffer() = default;
@@ -36,6 +39,7 @@ class TextBuffer {
     }
     return data_.get() + size_;
   }
+
   void commit(const char* end) noexcept { size_ = static_cast<std::size_t>(end - data_.get()); }
 
   void append(std::string_view text) {
@@ -43,6 +47,7 @@ class TextBuffer {
     std::memcpy(out, text.data(), text.size());
     size_ += text.size();
   }
+
   void append(char c) {
     *reserve(1) = c;
     ++size_;
@@ -50,15 +55,22 @@ class TextBuffer {
 
   // Drops everything behind `size`, which must not exceed size().
   void truncate(std::size_t size) noexcept { size_ = size; }
+
   void clear() noexcept { size_ = 0; }
+
   // Gives memory above `bytes` back when the buffer is empty.
   void shrink(std::size_t bytes);
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+
   [[nodiscard]] const char* data() const noexcept { return data_.get(); }
+
   [[nodiscard]] std::string_view view() const noexcept { return {data_.get(), size_}; }
+
   [[nodiscard]] std::string_view view(std::size_t from) const noexcept {
     return {data_.get() + from, size_ - from};
   }

@@ -1,16 +1,10 @@
 #include "model/event_batch.h"
 
-#include <algorithm>
-
 namespace cdc::model {
 
 std::uint32_t EventBatch::add_table(std::string_view name) {
-  const auto found = std::ranges::find(tables_, name);
-  if (found == tables_.end()) {
-    tables_.emplace_back(name);
-    return static_cast<std::uint32_t>(tables_.size() - 1);
-  }
-  return static_cast<std::uint32_t>(found - tables_.begin());
+  tables_.emplace_back(name);
+  return static_cast<std::uint32_t>(tables_.size() - 1);
 }
 
 void EventBatch::add_event(EventHeader header) {

@@ -27,7 +27,8 @@ struct EventHeader {
   std::uint64_t commit_lsn = 0;
   std::uint64_t index = 0;  // in the transaction
 
-  static constexpr std::uint8_t kBarrier = 1;   // concerns every key of its table (truncate, control)
+  static constexpr std::uint8_t kBarrier =
+      1;  // concerns every key of its table (truncate, control)
   static constexpr std::uint8_t kSnapshot = 2;  // read by a snapshot
 
   [[nodiscard]] Position position() const noexcept { return {Lsn{commit_lsn}, index}; }
@@ -47,8 +48,8 @@ static_assert(sizeof(EventHeader) == 48 && std::is_trivially_copyable_v<EventHea
 // Thread      One owner at a time.
 class EventBatch {
  public:
-  // The table's index for this batch; the same name gets the same index. `name` is
-  // "schema.table", unquoted, as `table` filters see it.
+  // Adds a table name, "schema.table" unquoted, and returns its index, valid until reset(). The
+  // caller remembers it for the batch: names are not searched.
   std::uint32_t add_table(std::string_view name);
 
   // Appends an event whose line is everything written to text() since the last event.
@@ -67,18 +68,27 @@ class EventBatch {
   void reset(bool continues, std::size_t keep_bytes);
 
   [[nodiscard]] json::TextBuffer& text() noexcept { return text_; }
+
   [[nodiscard]] const json::TextBuffer& text() const noexcept { return text_; }
+
   [[nodiscard]] const std::vector<EventHeader>& events() const noexcept { return events_; }
+
   [[nodiscard]] const std::vector<std::string>& tables() const noexcept { return tables_; }
 
   [[nodiscard]] std::size_t boundary() const noexcept { return boundary_; }
+
   [[nodiscard]] std::size_t boundary_text_size() const noexcept { return boundary_text_size_; }
+
   [[nodiscard]] Lsn acknowledge() const noexcept { return acknowledge_; }
+
   [[nodiscard]] bool continues() const noexcept { return continues_; }
+
   // Nothing to write: no event and no position.
   [[nodiscard]] bool empty() const noexcept { return events_.empty() && !acknowledge_; }
+
   // All of it is whole transactions.
   [[nodiscard]] bool whole() const noexcept { return boundary_ == events_.size(); }
+
   [[nodiscard]] std::size_t bytes() const noexcept {
     return text_.size() + events_.size() * sizeof(EventHeader);
   }

@@ -12,6 +12,7 @@ class EventFd {
 
   void signal() noexcept;
   void drain() noexcept;
+
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
  private:

@@ -21,7 +21,11 @@ namespace cdc {
 template <class Batch>
 class Handoff {
  public:
-  enum class Take : unsigned char { kTaken, kEmpty, kClosed };
+  enum class Take : unsigned char {
+    kTaken,
+    kEmpty,
+    kClosed
+  };
 
   // Swaps `batch` into the slot and gives back an emptied one. False when the slot is still full.
   [[nodiscard]] bool try_put(Batch& batch) {
@@ -61,6 +65,7 @@ class Handoff {
 
   // Readable after a put or close() (drain before try_take), and after a take (drain before try_put).
   [[nodiscard]] EventFd& ready_event() noexcept { return ready_; }
+
   [[nodiscard]] EventFd& free_event() noexcept { return free_; }
 
  private:

@@ -8,7 +8,9 @@ namespace cdc {
 class AtomicLevel {
  public:
   constexpr explicit AtomicLevel(int value) noexcept : value_(value) {}
+
   void store(int value) noexcept { value_.store(value, std::memory_order_relaxed); }
+
   [[nodiscard]] int load() const noexcept { return value_.load(std::memory_order_relaxed); }
 
  private:

@@ -15,6 +15,7 @@ namespace cdc {
 class CDC_THREAD_ATTRIBUTE(capability("mutex")) Mutex {
  public:
   void lock() CDC_THREAD_ATTRIBUTE(acquire_capability()) { mutex_.lock(); }
+
   void unlock() CDC_THREAD_ATTRIBUTE(release_capability()) { mutex_.unlock(); }
 
  private:
@@ -23,11 +24,12 @@ class CDC_THREAD_ATTRIBUTE(capability("mutex")) Mutex {
 
 class CDC_THREAD_ATTRIBUTE(scoped_lockable) MutexLock {
  public:
-  explicit MutexLock(Mutex& mutex) CDC_THREAD_ATTRIBUTE(acquire_capability(mutex))
-      : mutex_(mutex) {
+  explicit MutexLock(Mutex& mutex) CDC_THREAD_ATTRIBUTE(acquire_capability(mutex)) : mutex_(mutex) {
     mutex_.lock();
   }
+
   ~MutexLock() CDC_THREAD_ATTRIBUTE(release_capability()) { mutex_.unlock(); }
+
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
 

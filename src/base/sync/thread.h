@@ -17,7 +17,9 @@ class StopSignal {
     requested_.store(true);
     event_.signal();
   }
+
   [[nodiscard]] bool requested() const noexcept { return requested_.load(); }
+
   [[nodiscard]] int fd() const noexcept { return event_.fd(); }
 
  private:

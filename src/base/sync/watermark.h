@@ -25,6 +25,7 @@ class Watermark {
     Reader& operator=(const Reader&) = delete;
 
     [[nodiscard]] std::uint64_t load() const noexcept { return watermark_.load(); }
+
     [[nodiscard]] EventFd& event() noexcept { return event_; }
 
    private:
@@ -36,6 +37,7 @@ class Watermark {
 
   // `value` must not be lower than the one before.
   void publish(std::uint64_t value);
+
   [[nodiscard]] std::uint64_t load() const noexcept { return value_.load(); }
 
  private:

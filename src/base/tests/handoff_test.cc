@@ -2,11 +2,11 @@
 // after the last batch. The last test is the one ThreadSanitizer watches.
 #include "base/sync/handoff.h"
 
-#include <gtest/gtest.h>
+#include <vector>
 
 #include <poll.h>
 
-#include <vector>
+#include <gtest/gtest.h>
 
 #include "base/sync/thread.h"
 

@@ -2,9 +2,9 @@
 // lanes and row keys depend on.
 #include "base/hash.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
+
+#include <gtest/gtest.h>
 
 namespace cdc {
 namespace {
@@ -23,7 +23,8 @@ TEST(Crc32c, ContinuesFromAnySplit) {
     bytes += static_cast<char>(i * 31 + i / 7);
   }
   const std::uint32_t whole = crc32c(bytes);
-  for (const std::size_t cut : {0UL, 1UL, 7UL, 1023UL, 1024UL, 3071UL, 3072UL, 3073UL, 6144UL, 9999UL, 10'000UL}) {
+  for (const std::size_t cut :
+       {0UL, 1UL, 7UL, 1023UL, 1024UL, 3071UL, 3072UL, 3073UL, 6144UL, 9999UL, 10'000UL}) {
     EXPECT_EQ(crc32c(bytes.substr(cut), crc32c(bytes.substr(0, cut))), whole) << cut;
   }
 }

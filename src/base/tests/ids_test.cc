@@ -20,7 +20,8 @@ TEST(Lsn, ParsesWhatItPrints) {
 }
 
 TEST(Lsn, RefusesMalformedText) {
-  for (const char* text : {"", "/", "1/", "/1", "1", "g/0", "0/123456789", "0x1/0", "1/2/3", "-1/0", " 1/0"}) {
+  for (const char* text :
+       {"", "/", "1/", "/1", "1", "g/0", "0/123456789", "0x1/0", "1/2/3", "-1/0", " 1/0"}) {
     EXPECT_EQ(parse_lsn(text), std::nullopt) << text;
   }
 }

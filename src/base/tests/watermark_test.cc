@@ -1,9 +1,9 @@
 // Proves that no published advance is missed by a reader that follows the documented loop.
 #include "base/sync/watermark.h"
 
-#include <gtest/gtest.h>
-
 #include <poll.h>
+
+#include <gtest/gtest.h>
 
 #include "base/sync/thread.h"
 

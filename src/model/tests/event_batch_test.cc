@@ -20,7 +20,8 @@ TEST(EventBatch, HeadersPointAtTheirLines) {
             "{\"a\":1}\n");
   EXPECT_EQ(batch.text().view().substr(batch.events()[1].text_offset, batch.events()[1].text_size),
             "{}\n");
-  EXPECT_EQ(batch.tables().size(), 1U);
+  EXPECT_EQ(batch.tables().size(), 2U);
+  EXPECT_EQ(batch.events()[1].table, 1U);
 }
 
 TEST(EventBatch, DropsOnlyTheUnfinishedTransaction) {

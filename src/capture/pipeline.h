@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+
+#include "base/ids.h"
+#include "base/sync/handoff.h"
+#include "base/sync/watermark.h"
+#include "model/event_batch.h"
+
+namespace cdc::capture {
+
+// The source's end of the way to the journal: the batch that fills, and what has become of those
+// before it. Thread: the source thread. Lifetime: hand-off and watermark outlive it.
+class Pipeline {
+ public:
+  // A batch is handed on once it holds this much, even in the middle of a transaction.
+  static constexpr std::size_t kBatchBytes = 512U << 10U;
+  // Memory that an emptied batch keeps.
+  static constexpr std::size_t kKeepBytes = 2 * kBatchBytes;
+
+  Pipeline(Handoff<model::EventBatch>& handoff, Watermark& durable_lsn)
+      : handoff_(&handoff), durable_(durable_lsn), handed_lsn_(Lsn{durable_lsn.load()}) {}
+
+  [[nodiscard]] model::EventBatch& batch() noexcept { return batch_; }
+
+  // Whether the batch can take more events. A batch that finishes a transaction begun in an earlier
+  // one is handed on before anything else enters it (EventBatch, B3).
+  [[nodiscard]] bool has_room() const noexcept {
+    return batch_.bytes() < kBatchBytes && !(batch_.continues() && batch_.acknowledge());
+  }
+
+  // Hands the batch on if the journal can take it. `continues_after(tail_events)` is then told how
+  // many events of an unfinished transaction went along and says whether the next batch continues it.
+  template <class ContinuesAfter>
+  bool try_hand_on(ContinuesAfter continues_after) {
+    handoff_->free_event().drain();
+    const Lsn acknowledge = batch_.acknowledge();
+    const std::size_t tail_events = batch_.events().size() - batch_.boundary();
+    if (!handoff_->try_put(batch_)) {
+      return false;
+    }
+    if (acknowledge) {
+      handed_lsn_ = acknowledge;
+    }
+    batch_.reset(continues_after(tail_events), kKeepBytes);
+    return true;
+  }
+
+  [[nodiscard]] EventFd& free_event() noexcept { return handoff_->free_event(); }
+
+  [[nodiscard]] EventFd& durable_event() noexcept { return durable_.event(); }
+
+  [[nodiscard]] Lsn durable_lsn() const noexcept { return Lsn{durable_.load()}; }
+
+  // The highest position given to the journal so far.
+  [[nodiscard]] Lsn handed_lsn() const noexcept { return handed_lsn_; }
+
+ private:
+  Handoff<model::EventBatch>* handoff_;
+  Watermark::Reader durable_;
+  model::EventBatch batch_;
+  Lsn handed_lsn_;
+};
+
+}  // namespace cdc::capture

@@ -1,0 +1,192 @@
+#include "postgres/replication_stream.h"
+
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include <poll.h>
+
+#include <libpq-fe.h>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "expr/table_pattern.h"
+#include "postgres/server_error.h"
+#include "postgres/wire_reader.h"
+
+namespace cdc::postgres {
+
+namespace {
+
+constexpr std::int64_t kEpochOffsetMicros = 946'684'800'000'000;  // 2000-01-01
+constexpr std::chrono::seconds kStartTimeout{30};
+
+std::string literal(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    quoted += c;
+    if (c == '\'') {
+      quoted += c;
+    }
+  }
+  quoted += '\'';
+  return quoted;
+}
+
+std::string start_command(const StreamOptions& options) {
+  // Protocol 2 is what every supported server speaks; it is needed for streaming alone.
+  std::string command =
+      format("START_REPLICATION SLOT {} LOGICAL {} (proto_version '{}', publication_names {}",
+             expr::quote_identifier(options.slot),
+             to_string(options.start),
+             options.streaming ? 2 : 1,
+             literal(expr::quote_identifier(options.publication)));
+  if (options.streaming) {
+    command += ", streaming 'on'";
+  }
+  if (options.messages) {
+    command += ", messages 'true'";
+  }
+  return command + ")";
+}
+
+// Waits until the socket is readable. False: the deadline passed.
+Result<bool> wait_readable(int fd, const StopSignal& stop, MonotonicTime deadline) {
+  pollfd pollers[] = {{fd, POLLIN, 0}, {stop.fd(), POLLIN, 0}};
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - monotonic_now());
+  const int ready = ::poll(pollers, 2, left.count() > 0 ? static_cast<int>(left.count()) : 0);
+  if (stop.requested()) {
+    return fail(Errc::kClosed, "stopping");
+  }
+  return ready > 0 || left.count() > 0;
+}
+
+}  // namespace
+
+void ReplicationStream::FreeMemory::operator()(char* memory) const noexcept {
+  PQfreemem(memory);
+}
+
+Result<ReplicationStream> ReplicationStream::start(Connection connection,
+                                                   const StreamOptions& options,
+                                                   const StopSignal& stop) {
+  ReplicationStream stream{std::move(connection)};
+  pg_conn* raw = stream.connection_.raw();
+  const std::string command = start_command(options);
+  if (PQsetnonblocking(raw, 1) != 0 || PQsendQuery(raw, command.c_str()) != 1) {
+    return fail(stream.connection_.last_error("start streaming"));
+  }
+  const MonotonicTime deadline = monotonic_now() + kStartTimeout;
+  while (PQflush(raw) == 1 || PQisBusy(raw) == 1) {
+    CDC_ASSIGN(const bool in_time, wait_readable(PQsocket(raw), stop, deadline));
+    if (!in_time) {
+      return fail(Errc::kUnavailable, "the server does not answer START_REPLICATION");
+    }
+    if (PQconsumeInput(raw) == 0) {
+      return fail(stream.connection_.last_error("start streaming"));
+    }
+  }
+  PGresult* result = PQgetResult(raw);
+  const bool started = PQresultStatus(result) == PGRES_COPY_BOTH;
+  if (started) {
+    PQclear(result);
+    return stream;
+  }
+  Error error = classify(read_report(result), format("stream from slot \"{}\"", options.slot));
+  PQclear(result);
+  return fail(std::move(error));
+}
+
+Status ReplicationStream::consume() {
+  if (PQconsumeInput(connection_.raw()) == 0) {
+    return fail(connection_.last_error("read the stream"));
+  }
+  return {};
+}
+
+bool ReplicationStream::readable() const noexcept {
+  pollfd poller{connection_.fd(), POLLIN, 0};
+  return ::poll(&poller, 1, 0) > 0;
+}
+
+Result<ReplicationStream::Frame> ReplicationStream::next() {
+  frame_.reset();
+  char* memory = nullptr;
+  const int size = PQgetCopyData(connection_.raw(), &memory, 1);
+  if (size == 0) {
+    return Frame{};
+  }
+  if (size == -1) {
+    // The server ended the copy: it shuts down, or it reports an error as the command's result.
+    PGresult* result = PQgetResult(connection_.raw());
+    const ExecStatusType status = PQresultStatus(result);
+    if (status == PGRES_FATAL_ERROR) {
+      Error error = classify(read_report(result), "read the stream");
+      PQclear(result);
+      return fail(std::move(error));
+    }
+    PQclear(result);
+    Frame end;
+    end.kind = Kind::kEnd;
+    return end;
+  }
+  if (size < 0) {
+    return fail(connection_.last_error("read the stream"));
+  }
+  frame_.reset(memory);
+  bytes_received_ += static_cast<std::uint64_t>(size);
+  WireReader reader{std::string_view(memory, static_cast<std::size_t>(size))};
+  const auto tag = static_cast<char>(reader.u8());
+  if (tag == 'w') {
+    // Start, end and send time: the positions of data are those of its transaction.
+    static_cast<void>(reader.bytes(24));
+    const std::string_view message = reader.bytes(reader.left());
+    if (reader.ok()) {
+      Frame frame;
+      frame.kind = Kind::kData;
+      frame.message = message;
+      return frame;
+    }
+  } else if (tag == 'k') {
+    Frame frame;
+    frame.kind = Kind::kKeepalive;
+    frame.wal_end = Lsn{reader.u64()};
+    static_cast<void>(reader.u64());
+    frame.reply_requested = reader.u8() != 0;
+    if (reader.ok()) {
+      return frame;
+    }
+  }
+  return fail(Errc::kProtocol, format("the server sent a malformed replication frame '{}'", tag));
+}
+
+Status ReplicationStream::send_status(Lsn received, Lsn durable) {
+  // 'r', written, flushed, applied, clock, reply wanted. Applied equals flushed: what is durable here
+  // is as good as applied for a synchronous standby's purposes.
+  char message[34];
+  message[0] = 'r';
+  char* cursor = message + 1;
+  const auto now = static_cast<std::uint64_t>(unix_now().value - kEpochOffsetMicros);
+  for (const std::uint64_t value : {received.value, durable.value, durable.value, now}) {
+    const std::uint64_t wire = std::byteswap(value);
+    std::memcpy(cursor, &wire, sizeof wire);
+    cursor += sizeof wire;
+  }
+  *cursor = 0;
+  if (PQputCopyData(connection_.raw(), message, sizeof message) < 0) {
+    return fail(connection_.last_error("send a status"));
+  }
+  return flush();
+}
+
+Status ReplicationStream::flush() {
+  const int left = PQflush(connection_.raw());
+  if (left < 0) {
+    return fail(connection_.last_error("send a status"));
+  }
+  wants_write_ = left == 1;
+  return {};
+}
+
+}  // namespace cdc::postgres

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "postgres/connection.h"
+
+namespace cdc::postgres {
+
+struct StreamOptions {
+  std::string slot;
+  std::string publication;
+  Lsn start;              // the server starts here or at the slot's own position, if that is later
+  bool streaming = true;  // in-progress transactions
+  bool messages = false;  // logical messages
+};
+
+// The copy-both stream of START_REPLICATION: frames in, status out. What the frames hold is the
+// decoder's business.
+//
+// Thread    One owner, which polls fd() itself; no call here waits, but start().
+// Errors    As Connection's; a stream that reported one is finished.
+// Spec      PostgreSQL documentation, chapter "Streaming Replication Protocol".
+class ReplicationStream {
+ public:
+  [[nodiscard]] static Result<ReplicationStream> start(Connection connection,
+                                                       const StreamOptions& options,
+                                                       const StopSignal& stop);
+
+  enum class Kind : std::uint8_t {
+    kNothing,
+    kData,
+    kKeepalive,
+    kEnd
+  };
+
+  struct Frame {
+    Kind kind = Kind::kNothing;
+    std::string_view message;      // kData: the plugin's message, valid until the next call
+    Lsn wal_end;                   // kKeepalive
+    bool reply_requested = false;  // kKeepalive
+  };
+
+  // The next frame that is already in memory.
+  [[nodiscard]] Result<Frame> next();
+  // Moves what the socket holds into memory, one read's worth. Call when fd() is readable.
+  [[nodiscard]] Status consume();
+  // Whether the socket holds more right now.
+  [[nodiscard]] bool readable() const noexcept;
+
+  // Tells the server what was received and what is durable. Buffered when the socket is full: then
+  // wants_write() is true until flush() got rid of it.
+  [[nodiscard]] Status send_status(Lsn received, Lsn durable);
+  [[nodiscard]] Status flush();
+
+  [[nodiscard]] bool wants_write() const noexcept { return wants_write_; }
+
+  [[nodiscard]] int fd() const noexcept { return connection_.fd(); }
+
+  [[nodiscard]] int backend_pid() const noexcept { return connection_.backend_pid(); }
+
+  [[nodiscard]] std::uint64_t bytes_received() const noexcept { return bytes_received_; }
+
+ private:
+  struct FreeMemory {
+    void operator()(char* memory) const noexcept;
+  };
+
+  explicit ReplicationStream(Connection connection) : connection_(std::move(connection)) {}
+
+  Connection connection_;
+  std::unique_ptr<char, FreeMemory> frame_;
+  std::uint64_t bytes_received_ = 0;
+  bool wants_write_ = false;
+};
+
+}  // namespace cdc::postgres
