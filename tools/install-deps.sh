@@ -2,7 +2,8 @@
 # Installs the Debian 12 packages that building and testing need, and only those that are missing.
 #
 #   tools/install-deps.sh build   what `make build` needs
-#   tools/install-deps.sh test    that, and what the tests need (default)
+#   tools/install-deps.sh demo    that, and a PostgreSQL server
+#   tools/install-deps.sh test    all of it, and what the tests need (default)
 #   tools/install-deps.sh check   installs nothing; lists what is missing and exits 1 if anything is
 #
 # Without a missing package it changes nothing and needs no rights. It never starts a database:
@@ -14,17 +15,19 @@ build_packages=(
   libgmock-dev libgtest-dev libpq-dev libsqlite3-dev libssl-dev libxxhash-dev libyaml-cpp-dev
   lld-19 make ninja-build postgresql-server-dev-15 python3
 )
+demo_packages=(postgresql-15 postgresql-client-15 util-linux)
 test_packages=(
-  clang-format-19 clang-tidy-19 llvm-19 postgresql-15 postgresql-client-15 procps util-linux
+  clang-format-19 clang-tidy-19 llvm-19 procps python3-psycopg2 python3-pytest
 )
 
 wanted=("${build_packages[@]}")
 mode=${1:-test}
 case $mode in
   build) ;;
-  test | check) wanted+=("${test_packages[@]}") ;;
+  demo) wanted+=("${demo_packages[@]}") ;;
+  test | check) wanted+=("${demo_packages[@]}" "${test_packages[@]}") ;;
   *)
-    echo "usage: tools/install-deps.sh [build|test|check]" >&2
+    echo "usage: tools/install-deps.sh [build|demo|test|check]" >&2
     exit 2
     ;;
 esac
@@ -43,7 +46,7 @@ for package in "${wanted[@]}"; do
   is_installed "$package" || missing+=("$package")
 done
 # Node comes from many places; any that works will do.
-if [ "$mode" != build ] && ! { command -v node && command -v npm; } >/dev/null 2>&1; then
+if [[ $mode == test || $mode == check ]] && ! { command -v node && command -v npm; } >/dev/null 2>&1; then
   missing+=(nodejs npm)
 fi
 
