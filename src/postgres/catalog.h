@@ -26,10 +26,13 @@ struct TableInfo {
 
 // One query each, whatever the number of tables. SQL texts, for callers that must not wait, and
 // the parsers of their results.
-[[nodiscard]] std::string tables_sql();                       // all ordinary and partitioned user tables
-[[nodiscard]] std::string table_sql(std::uint32_t oid);       // one
+[[nodiscard]] std::string tables_sql();                  // all ordinary and partitioned user tables
+[[nodiscard]] std::string table_sql(std::uint32_t oid);  // one
 [[nodiscard]] std::vector<TableInfo> parse_tables(const QueryResult& result);
-[[nodiscard]] std::string types_sql();                        // domains and true arrays
+[[nodiscard]] std::string types_sql();  // domains and true arrays
 [[nodiscard]] std::vector<TypeRow> parse_types(const QueryResult& result);
+
+// The text of a one-dimensional array of names, as in {id,"a, \"b\""}.
+[[nodiscard]] std::vector<std::string> parse_name_array(std::string_view text);
 
 }  // namespace cdc::postgres

@@ -284,6 +284,9 @@ Connection TestCluster::connect(std::string_view database) {
   if (!connection) {
     give_up(connection.error().to_string());
   }
+  if (!connection->query("SET search_path = public")) {
+    give_up("no search_path");
+  }
   return *std::move(connection);
 }
 

@@ -50,7 +50,7 @@ class TestCluster {
                                 std::string_view database = "postgres") const;
   [[nodiscard]] std::string socket_dsn(std::string_view database = "postgres") const;
 
-  // A session of the superuser. Aborts on failure, as do the next two.
+  // A session of the superuser with search_path public. Aborts on failure, as do the next two.
   [[nodiscard]] Connection connect(std::string_view database = "postgres");
   // Runs statements, each on its own, in a fresh session of the superuser.
   void run(const std::vector<std::string>& statements, std::string_view database = "postgres");
