@@ -20,12 +20,14 @@ enum class ValueKind : std::uint8_t {
   kTimestamp,    // 2026-01-02 03:04:05.6 to 2026-01-02T03:04:05.6
   kTimestampTz,  // 2026-01-02 03:04:05.6+00 to 2026-01-02T03:04:05.6Z
   kArray,        // {..} to a JSON array; element kind and delimiter beside it
+  kNumberText,   // a number that values.int8, values.numeric or values.mode makes a JSON string
+  kBooleanText,  // a boolean that values.mode makes a JSON string: "t" or "f"
 };
 
 // What the renderer needs to know of a type.
 struct ValueType {
   ValueKind kind = ValueKind::kText;
-  ValueKind element = ValueKind::kText;  // of arrays
+  ValueKind element = ValueKind::kText;  // of arrays; never kArray
   char delimiter = ',';                  // of arrays
 };
 
