@@ -1,7 +1,5 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +7,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "postgres/tests/message_builder.h"
 #include "postgres/transaction_decoder.h"
@@ -19,12 +19,15 @@ namespace cdc::postgres::testing {
 class MemoryCheckpoints final : public state::CheckpointStore {
  public:
   Result<std::optional<state::Checkpoint>> load(std::string_view) override { return std::nullopt; }
+
   Status save(std::string_view, const state::Checkpoint&) override { return {}; }
+
   Result<std::optional<state::TableShape>> load_shape(std::string_view,
                                                       std::string_view table) override {
     const auto found = shapes_.find(std::string(table));
     return found == shapes_.end() ? std::nullopt : std::optional(found->second);
   }
+
   Status save_shape(std::string_view,
                     std::string_view table,
                     const state::TableShape& shape) override {

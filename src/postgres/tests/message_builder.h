@@ -13,14 +13,20 @@ namespace cdc::postgres::testing {
 class Wire {
  public:
   Wire& u8(unsigned value) { return number(value, 1); }
+
   Wire& u16(unsigned value) { return number(value, 2); }
+
   Wire& u32(std::uint64_t value) { return number(value, 4); }
+
   Wire& u64(std::uint64_t value) { return number(value, 8); }
+
   Wire& text(std::string_view value) {
     bytes_ += value;
     return *this;
   }
+
   Wire& c_string(std::string_view value) { return text(value).u8(0); }
+
   [[nodiscard]] std::string take() const { return bytes_; }
 
  private:
@@ -30,6 +36,7 @@ class Wire {
     }
     return *this;
   }
+
   std::string bytes_;
 };
 
@@ -71,9 +78,7 @@ inline std::string begin(std::uint64_t commit_lsn, std::uint32_t xid, std::uint6
   return Wire{}.text("B").u64(commit_lsn).u64(time).u32(xid).take();
 }
 
-inline std::string commit(std::uint64_t commit_lsn,
-                          std::uint64_t end_lsn,
-                          std::uint64_t time = 0) {
+inline std::string commit(std::uint64_t commit_lsn, std::uint64_t end_lsn, std::uint64_t time = 0) {
   return Wire{}.text("C").u8(0).u64(commit_lsn).u64(end_lsn).u64(time).take();
 }
 

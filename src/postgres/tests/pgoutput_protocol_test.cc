@@ -2,11 +2,11 @@
 // behind the end, and hostile counts.
 #include "postgres/pgoutput_protocol.h"
 
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "postgres/tests/message_builder.h"
 
@@ -87,24 +87,46 @@ std::vector<Sample> samples() {
   static StreamStartMessage start;
   static StreamCommitMessage stream_committed;
   static StreamAbortMessage aborted;
-  const auto as_row = [](std::string_view bytes) { return parse_row(bytes, false, row); };
+  const auto as_row = [](std::string_view bytes) {
+    return parse_row(bytes, false, row);
+  };
   return {
-      {begin(1, 2), [](std::string_view b) { return parse_begin(b, begin_message); }},
-      {commit(1, 2), [](std::string_view b) { return parse_commit(b, commit_message); }},
+      {begin(1, 2),
+       [](std::string_view b) {
+         return parse_begin(b, begin_message);
+       }},
+      {commit(1, 2),
+       [](std::string_view b) {
+         return parse_commit(b, commit_message);
+       }},
       {relation(1, "t", 'd', {{"a", 23, true}, {"b", 25, false}}),
-       [](std::string_view b) { return parse_relation(b, false, relation_message); }},
+       [](std::string_view b) {
+         return parse_relation(b, false, relation_message);
+       }},
       {insert(1, {"abc", std::nullopt, kUnchanged}), as_row},
       {update(1, 'O', {"1", "2"}, {"3", "4"}), as_row},
       {update(1, 0, {}, {"3", "4"}), as_row},
       {remove(1, 'K', {"1", std::nullopt}), as_row},
       {truncate({1, 2, 3}, 3),
-       [](std::string_view b) { return parse_truncate(b, false, truncate_message); }},
+       [](std::string_view b) {
+         return parse_truncate(b, false, truncate_message);
+       }},
       {message(true, 9, "prefix", "content"),
-       [](std::string_view b) { return parse_message(b, false, logical); }},
-      {stream_start(7, true), [](std::string_view b) { return parse_stream_start(b, start); }},
+       [](std::string_view b) {
+         return parse_message(b, false, logical);
+       }},
+      {stream_start(7, true),
+       [](std::string_view b) {
+         return parse_stream_start(b, start);
+       }},
       {stream_commit(7, 1, 2),
-       [](std::string_view b) { return parse_stream_commit(b, stream_committed); }},
-      {stream_abort(7, 8), [](std::string_view b) { return parse_stream_abort(b, aborted); }},
+       [](std::string_view b) {
+         return parse_stream_commit(b, stream_committed);
+       }},
+      {stream_abort(7, 8),
+       [](std::string_view b) {
+         return parse_stream_abort(b, aborted);
+       }},
   };
 }
 
@@ -123,12 +145,13 @@ TEST(PgoutputProtocol, RefusesEveryTruncationAndTrailingBytes) {
 
 TEST(PgoutputProtocol, HostileCountsTakeNoMemory) {
   RowMessage row;
-  EXPECT_FALSE(parse_row(Wire{}.text("I").u32(1).text("N").u16(65535).text("n").take(), false, row));
+  EXPECT_FALSE(
+      parse_row(Wire{}.text("I").u32(1).text("N").u16(65535).text("n").take(), false, row));
   EXPECT_FALSE(parse_row(
       Wire{}.text("I").u32(1).text("N").u16(1).text("t").u32(0xFFFFFFFF).take(), false, row));
   TruncateMessage truncate_message;
-  EXPECT_FALSE(parse_truncate(Wire{}.text("T").u32(0xFFFFFFFF).u8(0).u32(1).take(), false,
-                              truncate_message));
+  EXPECT_FALSE(parse_truncate(
+      Wire{}.text("T").u32(0xFFFFFFFF).u8(0).u32(1).take(), false, truncate_message));
 }
 
 TEST(PgoutputProtocol, RefusesTheBinaryFormat) {

@@ -2,13 +2,13 @@
 // memory of many buffers.
 #include "postgres/spill.h"
 
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace cdc::postgres {
 namespace {
@@ -80,9 +80,7 @@ TEST_P(SpillTest, ManyBuffersStayWithinTheBudget) {
   EXPECT_EQ(budget_.memory_bytes, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Budgets,
-                         SpillTest,
-                         ::testing::Values(0U, 1'000U, 300'000U, 1U << 30U));
+INSTANTIATE_TEST_SUITE_P(Budgets, SpillTest, ::testing::Values(0U, 1'000U, 300'000U, 1U << 30U));
 
 }  // namespace
 }  // namespace cdc::postgres

@@ -15,17 +15,19 @@ class TransactionDecoderTest : public DecoderFixture {};
 
 TEST_F(TransactionDecoderTest, GoldenInsert) {
   start();
-  feed({begin(0x155CD28, 731, 840'456'000'123'456), relation(7, "orders", 'd', kIdName),
-        insert(7, {"1", "a \"b\""}), commit(0x155CD28, 0x155CD58)});
+  feed({begin(0x155CD28, 731, 840'456'000'123'456),
+        relation(7, "orders", 'd', kIdName),
+        insert(7, {"1", "a \"b\""}),
+        commit(0x155CD28, 0x155CD58)});
   EXPECT_EQ(take(),
             std::vector<std::string>{
-                R"({"id":"01KS00DFM00000AQ7MM0000001",)"
+                R"({"id":"01M0CY8ZKV00002NED50000001",)"
                 R"("idempotency_key":"default:public.orders:{\"id\":1}:insert:0/155CD28:0",)"
-                R"("timestamp":"2026-08-20T12:00:00.123456Z","source":"default",)"
+                R"("timestamp":"2026-08-19T12:00:00.123456Z","source":"default",)"
                 R"("operation":"insert","schema":"public","table":"orders","key":{"id":1},)"
                 R"("before":null,"after":{"id":1,"name":"a \"b\""},)"
                 R"("metadata":{"lsn":"0/155CD28","tx_id":731,)"
-                R"("commit_ts":"2026-08-20T12:00:00.123456Z","seq":0,"snapshot":false}})"
+                R"("commit_ts":"2026-08-19T12:00:00.123456Z","seq":0,"snapshot":false}})"
                 "\n"});
   EXPECT_EQ(decoder_->done(), Lsn{0x155CD58});
 }
@@ -42,9 +44,12 @@ TEST_F(TransactionDecoderTest, NothingIsWholeBeforeTheCommit) {
 
 TEST_F(TransactionDecoderTest, KeyOnlyImageHoldsNothingButTheKey) {
   start();
-  feed({begin(10, 1), relation(7, "t", 'd', kIdName),
-        update(7, 'K', {"1", std::nullopt}, {"2", "b"}), update(7, 0, {}, {"2", "c"}),
-        remove(7, 'K', {"2", std::nullopt}), commit(10, 20)});
+  feed({begin(10, 1),
+        relation(7, "t", 'd', kIdName),
+        update(7, 'K', {"1", std::nullopt}, {"2", "b"}),
+        update(7, 0, {}, {"2", "c"}),
+        remove(7, 'K', {"2", std::nullopt}),
+        commit(10, 20)});
   const auto lines = take();
   EXPECT_EQ(member(lines[0], "before"), R"({"id":1})");
   EXPECT_EQ(member(lines[0], "key"), R"({"id":2})");
@@ -62,7 +67,8 @@ TEST_F(TransactionDecoderTest, KeyUnderFullIsThePrimaryKey) {
   start();
   feed({begin(10, 1),
         relation(7, "t", 'f', {{"a", 23, true}, {"b", 25, true}, {"c", 25, true}}),
-        insert(7, {"1", "x", "p"}), update(7, 'O', {"1", "x", "p"}, {"1", "x", "q"}),
+        insert(7, {"1", "x", "p"}),
+        update(7, 'O', {"1", "x", "p"}, {"1", "x", "q"}),
         commit(10, 20)});
   const auto lines = take();
   EXPECT_EQ(member(lines[0], "key"), R"({"b":"x","a":1})");
@@ -71,13 +77,14 @@ TEST_F(TransactionDecoderTest, KeyUnderFullIsThePrimaryKey) {
 }
 
 TEST_F(TransactionDecoderTest, KeyWithIdentityIndexIsTheIndex) {
-  catalog_[7] = {.oid = 7,
-                 .replica_identity = 'i',
-                 .primary_key = {"id"},
-                 .identity_index = {"code"}};
+  catalog_[7] = {
+      .oid = 7, .replica_identity = 'i', .primary_key = {"id"}, .identity_index = {"code"}};
   start();
-  feed({begin(10, 1), relation(7, "t", 'i', {{"id", 23, false}, {"code", 25, true}}),
-        insert(7, {"1", "x"}), remove(7, 'K', {std::nullopt, "x"}), commit(10, 20)});
+  feed({begin(10, 1),
+        relation(7, "t", 'i', {{"id", 23, false}, {"code", 25, true}}),
+        insert(7, {"1", "x"}),
+        remove(7, 'K', {std::nullopt, "x"}),
+        commit(10, 20)});
   const auto lines = take();
   EXPECT_EQ(member(lines[0], "key"), R"({"code":"x"})");
   EXPECT_EQ(member(lines[1], "key"), R"({"code":"x"})");
@@ -87,8 +94,12 @@ TEST_F(TransactionDecoderTest, KeyWithIdentityIndexIsTheIndex) {
 TEST_F(TransactionDecoderTest, RowsWithoutAnyKeyAreToldApartByTheirHash) {
   start();
   const std::vector<TestColumn> columns = {{"a", 25, true}, {"b", 25, true}};
-  feed({begin(10, 1), relation(7, "t", 'f', columns), insert(7, {"1", std::nullopt}),
-        insert(7, {"1", ""}), remove(7, 'O', {"1", std::nullopt}), commit(10, 20)});
+  feed({begin(10, 1),
+        relation(7, "t", 'f', columns),
+        insert(7, {"1", std::nullopt}),
+        insert(7, {"1", ""}),
+        remove(7, 'O', {"1", std::nullopt}),
+        commit(10, 20)});
   const auto lines = take();
   EXPECT_NE(member(lines[0], "key"), member(lines[1], "key"));
   EXPECT_EQ(member(lines[0], "key"), member(lines[2], "key"));
@@ -98,9 +109,12 @@ TEST_F(TransactionDecoderTest, RowsWithoutAnyKeyAreToldApartByTheirHash) {
 TEST_F(TransactionDecoderTest, UnchangedColumnsAreNamedOrFilled) {
   start();
   catalog_[8] = {.oid = 8, .replica_identity = 'f', .primary_key = {"id"}};
-  feed({begin(10, 1), relation(7, "t", 'd', kIdName), update(7, 0, {}, {"1", kUnchanged}),
+  feed({begin(10, 1),
+        relation(7, "t", 'd', kIdName),
+        update(7, 0, {}, {"1", kUnchanged}),
         relation(8, "u", 'f', {{"id", 23, true}, {"name", 25, true}}),
-        update(8, 'O', {"1", "long"}, {"1", kUnchanged}), commit(10, 20)});
+        update(8, 'O', {"1", "long"}, {"1", kUnchanged}),
+        commit(10, 20)});
   const auto lines = take();
   EXPECT_EQ(member(lines[0], "after"), R"({"id":1})");
   EXPECT_EQ(member(lines[0], "unchanged"), R"(["name"])");
@@ -112,8 +126,13 @@ TEST_F(TransactionDecoderTest, FiltersApplyButIndexesStay) {
   config::Config config;
   config.tables = {{.name = "public.t", .columns = {"id"}, .where = "name = 'yes'"}};
   start(config);
-  feed({begin(10, 1), relation(7, "t", 'd', kIdName), relation(8, "other", 'd', kIdName),
-        insert(7, {"1", "no"}), insert(8, {"2", "yes"}), insert(7, {"3", "yes"}), commit(10, 20)});
+  feed({begin(10, 1),
+        relation(7, "t", 'd', kIdName),
+        relation(8, "other", 'd', kIdName),
+        insert(7, {"1", "no"}),
+        insert(8, {"2", "yes"}),
+        insert(7, {"3", "yes"}),
+        commit(10, 20)});
   const auto lines = take();
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(member(lines[0], "after"), R"({"id":3})");
@@ -131,8 +150,13 @@ TEST_F(TransactionDecoderTest, TransactionWithoutEventsMovesOnlyThePosition) {
 
 TEST_F(TransactionDecoderTest, SkipsWhatIsDone) {
   start({.all_tables = true}, Lsn{20});
-  feed({begin(10, 1), relation(7, "t", 'd', kIdName), insert(7, {"1", "a"}), commit(10, 20),
-        begin(20, 2), insert(7, {"2", "b"}), commit(20, 30)});
+  feed({begin(10, 1),
+        relation(7, "t", 'd', kIdName),
+        insert(7, {"1", "a"}),
+        commit(10, 20),
+        begin(20, 2),
+        insert(7, {"2", "b"}),
+        commit(20, 30)});
   const auto lines = take();
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(member(lines[0], "key"), R"({"id":2})");
@@ -141,8 +165,8 @@ TEST_F(TransactionDecoderTest, SkipsWhatIsDone) {
 
 TEST_F(TransactionDecoderTest, ResumesInsideATransactionThatWasCutOff) {
   start();
-  const std::vector<std::string> opening = {begin(10, 1), relation(7, "t", 'd', kIdName),
-                                            insert(7, {"1", "a"}), insert(7, {"2", "b"})};
+  const std::vector<std::string> opening = {
+      begin(10, 1), relation(7, "t", 'd', kIdName), insert(7, {"1", "a"}), insert(7, {"2", "b"})};
   feed(opening);
   const auto first = take();
   ASSERT_EQ(first.size(), 2U);
@@ -185,8 +209,12 @@ TEST_F(TransactionDecoderTest, RefusesAnotherTransactionInPlaceOfTheOneCutOff) {
 
 TEST_F(TransactionDecoderTest, TruncateMakesAnEventForEachTable) {
   start();
-  feed({begin(10, 1), relation(7, "t", 'd', kIdName), relation(8, "u", 'd', kIdName),
-        truncate({7, 8}, 3), insert(7, {"1", "a"}), commit(10, 20)});
+  feed({begin(10, 1),
+        relation(7, "t", 'd', kIdName),
+        relation(8, "u", 'd', kIdName),
+        truncate({7, 8}, 3),
+        insert(7, {"1", "a"}),
+        commit(10, 20)});
   const auto lines = take();
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(member(lines[1], "operation"), R"("truncate")");
@@ -201,8 +229,11 @@ TEST_F(TransactionDecoderTest, MessagesAreCapturedWhenAskedFor) {
   config.all_tables = true;
   config.postgres.message_prefixes = {"outbox*"};
   start(config);
-  feed({begin(10, 1), message(true, 8, "outbox.order", "{\"a\":1}"), message(true, 9, "no", "x"),
-        commit(10, 20), message(false, 25, "outbox", std::string("\xff\x00", 2)),
+  feed({begin(10, 1),
+        message(true, 8, "outbox.order", "{\"a\":1}"),
+        message(true, 9, "no", "x"),
+        commit(10, 20),
+        message(false, 25, "outbox", std::string("\xff\x00", 2)),
         message(false, 25, "outbox", "repeated after a reconnect")});
   const auto lines = take();
   ASSERT_EQ(lines.size(), 2U);
@@ -217,8 +248,12 @@ TEST_F(TransactionDecoderTest, ShapeChangeIsAnnouncedOnceAndBeforeItsFirstRow) {
   const std::vector<TestColumn> wider = {{"id", 23, true}, {"name", 25, false}, {"x", 23, false}};
   feed({begin(10, 1), relation(7, "t", 'd', kIdName), insert(7, {"1", "a"}), commit(10, 20)});
   EXPECT_EQ(take().size(), 1U);
-  feed({begin(30, 2), relation(7, "t", 'd', kIdName), insert(7, {"2", "a"}),
-        relation(7, "t", 'd', wider), insert(7, {"3", "a", "1"}), commit(30, 40)});
+  feed({begin(30, 2),
+        relation(7, "t", 'd', kIdName),
+        insert(7, {"2", "a"}),
+        relation(7, "t", 'd', wider),
+        insert(7, {"3", "a", "1"}),
+        commit(30, 40)});
   const auto lines = take();
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(member(lines[1], "control_type"), R"("schema_changed")");
@@ -234,8 +269,8 @@ TEST_F(TransactionDecoderTest, ShapeChangeIsAnnouncedOnceAndBeforeItsFirstRow) {
 TEST_F(TransactionDecoderTest, ShapeChangeThatWasLostIsAnnouncedAgain) {
   start();
   const std::vector<TestColumn> wider = {{"id", 23, true}, {"name", 25, false}, {"x", 23, false}};
-  const std::vector<std::string> change = {begin(30, 2), relation(7, "t", 'd', wider),
-                                           insert(7, {"3", "a", "1"}), commit(30, 40)};
+  const std::vector<std::string> change = {
+      begin(30, 2), relation(7, "t", 'd', wider), insert(7, {"3", "a", "1"}), commit(30, 40)};
   feed({begin(10, 1), relation(7, "t", 'd', kIdName), insert(7, {"1", "a"}), commit(10, 20)});
   static_cast<void>(take());
   feed(change);
@@ -289,12 +324,23 @@ class StreamedTransactionTest : public DecoderFixture {};
 
 TEST_F(StreamedTransactionTest, InterleavedStreamsCommitWholeAndInOrder) {
   start();
-  feed({stream_start(1, true), relation(7, "t", 'd', kIdName, 1), insert(7, {"1", "a"}, 1),
-        stream_stop(), stream_start(2, true), relation(7, "t", 'd', kIdName, 2),
-        insert(7, {"2", "b"}, 2), stream_stop(),
+  feed({stream_start(1, true),
+        relation(7, "t", 'd', kIdName, 1),
+        insert(7, {"1", "a"}, 1),
+        stream_stop(),
+        stream_start(2, true),
+        relation(7, "t", 'd', kIdName, 2),
+        insert(7, {"2", "b"}, 2),
+        stream_stop(),
         // A small transaction commits in between.
-        begin(10, 3), relation(7, "t", 'd', kIdName), insert(7, {"3", "c"}), commit(10, 20),
-        stream_start(1, false), insert(7, {"4", "d"}, 1), stream_stop(), stream_commit(2, 30, 40),
+        begin(10, 3),
+        relation(7, "t", 'd', kIdName),
+        insert(7, {"3", "c"}),
+        commit(10, 20),
+        stream_start(1, false),
+        insert(7, {"4", "d"}, 1),
+        stream_stop(),
+        stream_commit(2, 30, 40),
         stream_commit(1, 50, 60)});
   const auto lines = take();
   ASSERT_EQ(lines.size(), 4U);
@@ -309,10 +355,19 @@ TEST_F(StreamedTransactionTest, InterleavedStreamsCommitWholeAndInOrder) {
 
 TEST_F(StreamedTransactionTest, SavepointRollbackRemovesItsRowsAlone) {
   start();
-  feed({stream_start(1, true), relation(7, "t", 'd', kIdName, 1), insert(7, {"1", "a"}, 1),
-        insert(7, {"2", "b"}, 2), relation(8, "u", 'd', kIdName, 2), insert(8, {"3", "c"}, 2),
-        insert(7, {"4", "d"}, 3), stream_stop(), stream_abort(1, 2), stream_start(1, false),
-        insert(8, {"5", "e"}, 1), stream_stop(), stream_commit(1, 50, 60)});
+  feed({stream_start(1, true),
+        relation(7, "t", 'd', kIdName, 1),
+        insert(7, {"1", "a"}, 1),
+        insert(7, {"2", "b"}, 2),
+        relation(8, "u", 'd', kIdName, 2),
+        insert(8, {"3", "c"}, 2),
+        insert(7, {"4", "d"}, 3),
+        stream_stop(),
+        stream_abort(1, 2),
+        stream_start(1, false),
+        insert(8, {"5", "e"}, 1),
+        stream_stop(),
+        stream_commit(1, 50, 60)});
   const auto lines = take();
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(member(lines[0], "key"), R"({"id":1})");
@@ -323,9 +378,16 @@ TEST_F(StreamedTransactionTest, SavepointRollbackRemovesItsRowsAlone) {
 
 TEST_F(StreamedTransactionTest, AbortRemovesOneAndLeavesTheOthers) {
   start();
-  feed({stream_start(1, true), relation(7, "t", 'd', kIdName, 1), insert(7, {"1", "a"}, 1),
-        stream_stop(), stream_start(2, true), relation(7, "t", 'd', kIdName, 2),
-        insert(7, {"2", "b"}, 2), stream_stop(), stream_abort(1, 1), stream_abort(9, 9),
+  feed({stream_start(1, true),
+        relation(7, "t", 'd', kIdName, 1),
+        insert(7, {"1", "a"}, 1),
+        stream_stop(),
+        stream_start(2, true),
+        relation(7, "t", 'd', kIdName, 2),
+        insert(7, {"2", "b"}, 2),
+        stream_stop(),
+        stream_abort(1, 1),
+        stream_abort(9, 9),
         stream_commit(2, 30, 40)});
   const auto lines = take();
   ASSERT_EQ(lines.size(), 1U);
@@ -356,8 +418,11 @@ TEST_F(StreamedTransactionTest, GivesTheSameEventsAsAnOrdinaryTransaction) {
 
 TEST_F(StreamedTransactionTest, SkipsOneThatIsDone) {
   start({.all_tables = true}, Lsn{60});
-  feed({stream_start(1, true), relation(7, "t", 'd', kIdName, 1), insert(7, {"1", "a"}, 1),
-        stream_stop(), stream_commit(1, 50, 60)});
+  feed({stream_start(1, true),
+        relation(7, "t", 'd', kIdName, 1),
+        insert(7, {"1", "a"}, 1),
+        stream_stop(),
+        stream_commit(1, 50, 60)});
   EXPECT_TRUE(batch_.empty());
   EXPECT_FALSE(decoder_->in_transaction());
 }
