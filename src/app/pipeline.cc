@@ -1,0 +1,123 @@
+#include "app/pipeline.h"
+
+#include <chrono>
+#include <utility>
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "sink_stdout/stdout_sink.h"
+
+namespace cdc::app {
+
+namespace {
+
+// What the sink may still take to deliver and to finish a line once we are asked to stop.
+constexpr std::chrono::milliseconds kSinkStopTime{700};
+
+// A failure that cannot be posted is the seventeenth: the first one ends the process anyway.
+void post(Inbox<Error>& failures, const Error& error) {
+  static_cast<void>(failures.post(error));
+}
+
+}  // namespace
+
+RunningPipeline::RunningPipeline(const config::Config& config, DataDirectory directory)
+    : config_(config), directory_(std::move(directory)) {}
+
+RunningPipeline::~RunningPipeline() {
+  stop();
+}
+
+Result<std::unique_ptr<RunningPipeline>> RunningPipeline::open(const config::Config& config) {
+  CDC_ASSIGN(auto directory, DataDirectory::open(config.data_dir));
+  std::unique_ptr<RunningPipeline> pipeline(new RunningPipeline(config, std::move(directory)));
+  CDC_TRY(pipeline->open_stores());
+  CDC_TRY(pipeline->open_source());
+  pipeline->open_sink();
+  return pipeline;
+}
+
+Status RunningPipeline::open_stores() {
+  files_ = std::make_unique<journal::PosixFileSystem>();
+  CDC_ASSIGN(journal_,
+             journal::Journal::open(*files_,
+                                    {.directory = directory_.path() / "events",
+                                     .segment_bytes = config_.journal.segment_bytes,
+                                     .bytes_max = config_.journal.bytes_max,
+                                     .retention = config_.retention}));
+  CDC_ASSIGN(checkpoints_, state::CheckpointStore::open(directory_.path() / "checkpoint.db"));
+  CDC_ASSIGN(cursors_, state::CursorStore::open(directory_.path() / "cursors.db"));
+  const journal::RecoveryReport& recovery = journal_->recovery();
+  log::info("journal open",
+            {{"events", recovery.events},
+             {"segments", recovery.segments},
+             {"truncated_bytes", recovery.truncated_bytes},
+             {"durable_lsn", to_string(Lsn{journal_->durable_lsn().load()})}});
+  return {};
+}
+
+Status RunningPipeline::open_source() {
+  CDC_ASSIGN(source_,
+             capture::PostgresSource::create({.config = config_,
+                                              .checkpoints = *checkpoints_,
+                                              .handoff = handoff_,
+                                              .durable_lsn = journal_->durable_lsn(),
+                                              .stop = stop_source_}));
+  return {};
+}
+
+void RunningPipeline::open_sink() {
+  if (config_.output == config::Output::kStdout) {
+    sink_ = std::make_unique<sink_stdout::StdoutSink>(STDOUT_FILENO);
+    worker_ = std::make_unique<delivery::SinkWorker>(
+        *journal_,
+        *cursors_,
+        *sink_,
+        delivery::SinkWorker::Options{.consumer = "stdout"},
+        [this](const Error& error) { post(failures_, error); });
+  }
+  appender_ = std::make_unique<journal::Appender>(
+      *journal_,
+      handoff_,
+      journal::AppenderOptions{// Without a consumer nothing waits for an event: age alone decides.
+                               .passed =
+                                   [this] {
+                                     return worker_ ? worker_->passed()
+                                                    : Sequence{journal_->durable_sequence().load()};
+                                   },
+                               .on_failure =
+                                   [this](const Error& error) {
+                                     post(failures_, error);
+                                   }});
+}
+
+void RunningPipeline::start() {
+  running_ = true;
+  appender_->start();
+  if (worker_) {
+    worker_->start();
+  }
+  source_thread_.start("source", [this] {
+    const Status ended = source_->run();
+    if (!ended) {
+      post(failures_, ended.error());
+    }
+  });
+}
+
+void RunningPipeline::stop() {
+  if (!std::exchange(running_, false)) {
+    return;
+  }
+  stop_source_.request();
+  source_thread_.join();
+  appender_->stop();
+  if (worker_) {
+    worker_->stop(monotonic_now() + kSinkStopTime);
+    worker_->join();
+  }
+}
+
+}  // namespace cdc::app

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "app/data_directory.h"
+#include "base/result.h"
+#include "base/sync/handoff.h"
+#include "base/sync/inbox.h"
+#include "base/sync/thread.h"
+#include "capture/postgres_source.h"
+#include "config/config.h"
+#include "delivery/sink.h"
+#include "delivery/sink_worker.h"
+#include "journal/appender.h"
+#include "journal/file_system.h"
+#include "journal/journal.h"
+#include "state/checkpoint_store.h"
+#include "state/cursor_store.h"
+
+namespace cdc::app {
+
+// Everything that runs, wired by hand and in one place: source thread, journal appender, sink worker.
+//
+// Order     Opened from the bottom up; stopped in the direction of the data: the source hands on what
+//           is whole, the appender makes it durable, the sink delivers what it can until the deadline.
+// Thread    The main thread. `failures` gets what ended a part for good, from any thread.
+class RunningPipeline {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<RunningPipeline>> open(const config::Config& config);
+  ~RunningPipeline();
+  RunningPipeline(const RunningPipeline&) = delete;
+  RunningPipeline& operator=(const RunningPipeline&) = delete;
+
+  void start();
+  void stop();
+
+  [[nodiscard]] Inbox<Error>& failures() noexcept { return failures_; }
+
+ private:
+  RunningPipeline(const config::Config& config, DataDirectory directory);
+  [[nodiscard]] Status open_stores();
+  [[nodiscard]] Status open_source();
+  void open_sink();
+
+  const config::Config& config_;
+  DataDirectory directory_;
+  Inbox<Error> failures_{16};
+  StopSignal stop_source_;
+  std::unique_ptr<journal::FileSystem> files_;
+  std::unique_ptr<journal::Journal> journal_;
+  std::unique_ptr<state::CheckpointStore> checkpoints_;
+  std::unique_ptr<state::CursorStore> cursors_;
+  Handoff<model::EventBatch> handoff_;
+  std::unique_ptr<capture::PostgresSource> source_;
+  std::unique_ptr<delivery::Sink> sink_;
+  std::unique_ptr<delivery::SinkWorker> worker_;  // none with `output: none`
+  std::unique_ptr<journal::Appender> appender_;
+  Thread source_thread_;
+  bool running_ = false;
+};
+
+}  // namespace cdc::app

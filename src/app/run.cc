@@ -1,0 +1,70 @@
+#include "app/run.h"
+
+#include <array>
+#include <csignal>
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "app/pipeline.h"
+#include "base/log.h"
+#include "base/unique_handle.h"
+#include "postgres/connection.h"
+
+namespace cdc::app {
+
+namespace {
+
+// SIGINT and SIGTERM as a descriptor. All threads started later inherit the mask, so that only the
+// main thread hears of them. A reader that goes away is an error of write(), not a signal.
+UniqueFd take_signals() {
+  std::signal(SIGPIPE, SIG_IGN);
+  sigset_t wanted;
+  sigemptyset(&wanted);
+  sigaddset(&wanted, SIGINT);
+  sigaddset(&wanted, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &wanted, nullptr);
+  return UniqueFd{::signalfd(-1, &wanted, SFD_CLOEXEC)};
+}
+
+// The first failure, or success when a signal came first.
+Status wait_for_end(int signals, Inbox<Error>& failures) {
+  for (;;) {
+    std::array<pollfd, 2> pollers{{{signals, POLLIN, 0}, {failures.event().fd(), POLLIN, 0}}};
+    ::poll(pollers.data(), pollers.size(), -1);
+    if (pollers[0].revents != 0) {
+      return {};
+    }
+    const auto errors = failures.take_all();
+    if (!errors.empty()) {
+      return fail(errors.front());
+    }
+  }
+}
+
+}  // namespace
+
+Status run(const config::Config& config) {
+  const UniqueFd signals = take_signals();
+  log::set_level(config.log_level);
+  log::info("starting",
+            {{"source", postgres::redact_dsn(config.source)},
+             {"source_id", config.source_id},
+             {"data_dir", config.data_dir.string()}});
+  CDC_ASSIGN(auto pipeline, RunningPipeline::open(config));
+  pipeline->start();
+  Status ended = wait_for_end(signals.get(), pipeline->failures());
+  pipeline->stop();
+  if (!ended && ended.error().code == Errc::kClosed) {
+    // `kaptanto | head` has all it wanted.
+    log::info("output closed by its reader");
+    return {};
+  }
+  if (ended) {
+    log::info("stopped");
+  }
+  return ended;
+}
+
+}  // namespace cdc::app
