@@ -389,6 +389,10 @@ int Connection::backend_pid() const noexcept {
   return PQbackendPID(connection_.get());
 }
 
+std::string Connection::user() const {
+  return PQuser(connection_.get());
+}
+
 Error Connection::last_error(std::string_view doing) const {
   return classify(read_report(connection_.get()), doing);
 }

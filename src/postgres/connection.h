@@ -82,6 +82,7 @@ class Connection {
   [[nodiscard]] int fd() const noexcept;
   [[nodiscard]] int server_version() const noexcept;  // 150004
   [[nodiscard]] int backend_pid() const noexcept;
+  [[nodiscard]] std::string user() const;
 
   // For the replication protocol alone.
   [[nodiscard]] pg_conn* raw() const noexcept { return connection_.get(); }

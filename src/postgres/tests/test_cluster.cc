@@ -246,6 +246,12 @@ void TestCluster::restart(const std::vector<std::string>& settings) {
   start();
 }
 
+void TestCluster::restart_as_standby() {
+  stop();
+  std::ofstream{folder_ / "data" / "standby.signal"};
+  start();
+}
+
 void TestCluster::add_hba(std::string_view lines) {
   const std::filesystem::path path = folder_ / "data" / "pg_hba.conf";
   const std::string old = read_file(path);

@@ -60,6 +60,7 @@ class TestCluster {
   // Puts `lines` in front of pg_hba.conf, or settings behind postgresql.conf, and reloads.
   void add_hba(std::string_view lines);
   void restart(const std::vector<std::string>& settings = {});
+  void restart_as_standby();  // of nobody: in recovery for ever, readable
   void stop();
 
   [[nodiscard]] const StopSignal& no_stop() const noexcept { return no_stop_; }
