@@ -32,6 +32,12 @@ def each_cluster(request):
     return shared_cluster(request.param)
 
 
+@pytest.fixture(params=(SUPPORTED_VERSIONS[0], SUPPORTED_VERSIONS[-1]), ids=lambda v: f"pg{v}")
+def edge_db(request):
+    """A database of the oldest and of the newest version, for what hardly depends on it."""
+    yield from _database(shared_cluster(request.param))
+
+
 @pytest.fixture
 def cluster():
     """The shared server of the version that Debian ships."""
@@ -51,11 +57,6 @@ def each_db(each_cluster):
 @pytest.fixture
 def db(cluster):
     yield from _database(cluster)
-
-
-@pytest.fixture
-def newest_db(newest_cluster):
-    yield from _database(newest_cluster)
 
 
 def _database(cluster):

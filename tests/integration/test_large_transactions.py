@@ -6,11 +6,11 @@ from harness import Number
 
 
 @pytest.fixture
-def streamed(each_db, pipeline):
+def streamed(edge_db, pipeline):
     """A pipeline whose server streams every transaction above 64 kB."""
-    each_db.set(logical_decoding_work_mem="64kB")
-    each_db.execute("CREATE TABLE t (id bigint PRIMARY KEY, who text, pad text)")
-    return pipeline(each_db, tables=["t"])
+    edge_db.set(logical_decoding_work_mem="64kB")
+    edge_db.execute("CREATE TABLE t (id bigint PRIMARY KEY, who text, pad text)")
+    return pipeline(edge_db, tables=["t"])
 
 
 def fill(cursor, first, last, who):

@@ -14,10 +14,10 @@ def published(db, name="kaptanto_pub_default"):
 
 
 @pytest.fixture
-def tables(each_db):
+def tables(edge_db):
     for name in ("a", "b", "c"):
-        each_db.execute(f"CREATE TABLE {name} (id int PRIMARY KEY, v int)")
-    return each_db
+        edge_db.execute(f"CREATE TABLE {name} (id int PRIMARY KEY, v int)")
+    return edge_db
 
 
 def insert_all(db, value):

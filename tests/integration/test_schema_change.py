@@ -18,11 +18,11 @@ def assert_schema_control(event, table):
 
 
 @pytest.fixture
-def running(each_db, pipeline):
+def running(edge_db, pipeline):
     """A pipeline that has seen one row of table t."""
-    each_db.execute("CREATE TABLE t (id int PRIMARY KEY, v int)")
-    kaptanto = pipeline(each_db, tables=["t"]).start_streaming()
-    each_db.execute("INSERT INTO t VALUES (1, 1)")
+    edge_db.execute("CREATE TABLE t (id int PRIMARY KEY, v int)")
+    kaptanto = pipeline(edge_db, tables=["t"]).start_streaming()
+    edge_db.execute("INSERT INTO t VALUES (1, 1)")
     assert kinds(kaptanto.drain()) == [("insert", 2)]
     return kaptanto
 
@@ -115,12 +115,12 @@ def test_table_dropped_and_made_again_with_another_shape(running):
     assert insert.after == {"code": "x", "a": Number(1), "b": Number(2)}
 
 
-def test_table_made_again_while_all_tables_are_captured(each_db, pipeline):
-    each_db.execute("CREATE TABLE t (id int PRIMARY KEY, v int)")
-    kaptanto = pipeline(each_db, config={"tables": None, "all-tables": True}).start_streaming()
-    each_db.execute("INSERT INTO t VALUES (1, 1)")
-    each_db.execute("DROP TABLE t", "CREATE TABLE t (code text PRIMARY KEY, a int, b int)")
-    each_db.execute("INSERT INTO t VALUES ('x', 1, 2)", "DELETE FROM t")
+def test_table_made_again_while_all_tables_are_captured(edge_db, pipeline):
+    edge_db.execute("CREATE TABLE t (id int PRIMARY KEY, v int)")
+    kaptanto = pipeline(edge_db, config={"tables": None, "all-tables": True}).start_streaming()
+    edge_db.execute("INSERT INTO t VALUES (1, 1)")
+    edge_db.execute("DROP TABLE t", "CREATE TABLE t (code text PRIMARY KEY, a int, b int)")
+    edge_db.execute("INSERT INTO t VALUES ('x', 1, 2)", "DELETE FROM t")
     first, control, insert, delete = kaptanto.drain()
 
     assert first.key == {"id": Number(1)}
