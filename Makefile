@@ -60,16 +60,16 @@ integration: deps build dev ## Tests of the whole binary against real servers
 	  -j $(JOBS) --output-on-failure --no-tests=error
 
 crash: deps build ## The crash loop, CYCLES=300 kills
-	@KAPTANTO_BIN=$(CURDIR)/build/release/kaptanto tools/crash.sh $(CYCLES)
+	@KAPTANTO_BIN=$(CURDIR)/build/release/kaptanto /usr/bin/python3 tests/crash/crash_loop.py --cycles $(CYCLES)
 
 bench: deps build ## Measure throughput, latency and memory; writes docs/benchmarks.md
-	@tools/bench.sh
+	@/usr/bin/python3 bench/run.py
 
 coverage: ## Line coverage of the unit tests, per file (build/coverage)
 	@tools/coverage.sh
 
 docs: ## Check the documents: links, index, module table
-	@python3 tools/tidy.py
+	@/usr/bin/python3 tools/tidy.py
 
 hooks: ## Let git run the checks before commits and pushes
 	@git config core.hooksPath tools/hooks

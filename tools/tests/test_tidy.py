@@ -83,12 +83,12 @@ class TidyTest(unittest.TestCase):
             self.assert_fault({"src/json/a.cc": code + "\n"}, "banned")
 
     def test_banned_names_in_comments_strings_and_longer_words(self):
-        self.assert_clean({"src/json/a.cc": '// throw new std::cout\nauto s = "throw std::regex";\n'
-                                            "int newest = filesystem(1); /* malloc(1) */\n"
-                                            "A(const A&) = delete;\n"})
+        self.assert_clean({"src/json/a.cc": '// throw new X\nauto s = "throw std::regex";\n'
+                           "int newest = filesystem(1); /* malloc(1) */\nA(const A&) = delete;\n"})
 
     def test_exemptions(self):
-        self.assert_clean({"src/base/result.h": "#pragma once\nusing R = std::expected<int, int>;\n"})
+        self.assert_clean({"src/json/a.cc": "auto a = std::unique_ptr<A>(new A(1));\n"})
+        self.assert_clean({"src/base/result.h": "#pragma once\nusing R = std::expected<A, B>;\n"})
         self.assert_clean({"src/base/sync/a.cc": "#include <mutex>\n"})
         self.assert_clean({"src/json/tests/a_test.cc": "#include <thread>\n"})
 
@@ -98,19 +98,19 @@ class TidyTest(unittest.TestCase):
                                             "// NOLINTNEXTLINE(bugprone-x): reason\n"})
 
     def test_include_edges(self):
-        self.assert_fault({"src/base/a.cc": '#include "json/escape.h"\n'}, "may not use module json")
-        self.assert_clean({"src/json/a.cc": '#include "base/ids.h"\n#include "json/escape.h"\n'})
-        self.assert_fault({"src/json/a.cc": "#include <libpq-fe.h>\n"}, "belongs to module postgres")
+        self.assert_fault({"src/base/a.cc": '#include "json/a.h"\n'}, "may not use module json")
+        self.assert_clean({"src/expr/a.cc": '#include "base/ids.h"\n#include "expr/glob.h"\n'})
+        self.assert_fault({"src/json/a.cc": "#include <libpq-fe.h>\n"}, "belongs to module post")
         self.assert_clean({"src/postgres/a.cc": "#include <libpq-fe.h>\n"})
         self.assert_clean({"src/json/tests/a_test.cc": '#include "model/event_batch.h"\n'})
 
     def test_graph_equals_cmake(self):
-        cmake = "cdc_module(NAME json SRCS a.cc DEPS cdc::base PRIVATE_DEPS cdc::model dep::x)\n"
-        tree = {"src/json/CMakeLists.txt": cmake, "src/json/a.cc": '#include "base/ids.h"\n'}
-        self.assert_fault(tree, "CMake says json uses ['base', 'model']", tree_checks=True)
-        tree = {"src/json/CMakeLists.txt": "cdc_module(NAME json SRCS a.cc DEPS cdc::base)\n",
-                "src/json/a.cc": "int a;\n"}
-        self.assert_fault(tree, "json does not use base", tree_checks=True)
+        cmake = "cdc_module(NAME expr SRCS a.cc DEPS cdc::base PRIVATE_DEPS cdc::model dep::x)\n"
+        tree = {"src/expr/CMakeLists.txt": cmake, "src/expr/a.cc": '#include "base/ids.h"\n'}
+        self.assert_fault(tree, "CMake says expr uses ['base', 'model']", tree_checks=True)
+        tree = {"src/expr/CMakeLists.txt": "cdc_module(NAME expr SRCS a.cc DEPS cdc::base)\n",
+                "src/expr/a.cc": "int a;\n"}
+        self.assert_fault(tree, "expr does not use base", tree_checks=True)
 
     def test_graph_has_no_cycle(self):
         self.assertEqual(tidy.cycles(tidy.MODULES), [])
@@ -118,7 +118,7 @@ class TidyTest(unittest.TestCase):
 
     def test_unlisted_source(self):
         self.assert_fault({"src/base/CMakeLists.txt": "cdc_module(NAME base SRCS a.cc)\n",
-                           "src/base/b.cc": "int b;\n"}, "no CMakeLists.txt names", tree_checks=True)
+                           "src/base/b.cc": "int b;\n"}, "no CMakeLists.txt", tree_checks=True)
 
     def test_licence(self):
         self.assert_fault({"LICENSE": "all rights reserved\n"}, "licence", tree_checks=True)
@@ -132,7 +132,7 @@ class TidyTest(unittest.TestCase):
 
     def test_links(self):
         self.assert_fault({"docs/a.md": "[x](b.md)\n"}, "dead link: b.md")
-        self.assert_fault({"docs/a.md": "[x](b.md#two)\n", "docs/b.md": "# One\n"}, "no heading #two")
+        self.assert_fault({"docs/a.md": "[x](b.md#two)\n", "docs/b.md": "# One\n"}, "no heading")
         self.assert_clean({"docs/a.md": "[x](b.md#one--two) [y](https://e.org) `[z](q.md)`\n"
                                         "```\n[w](v.md)\n```\n", "docs/b.md": "# One & `two`\n"})
 
