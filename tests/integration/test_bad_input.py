@@ -108,7 +108,7 @@ GOOD = {"source": "postgresql://nobody@127.0.0.1:1/none", "tables": {"t": {}}}
         ({"tables": {"t": {"where": "a = "}}}, ["where"]),
         ({"tables": {"t": {"operations": ["insert", "upsert"]}}}, ["upsert", "update"]),
         ({"tables": {"a.b.c": {}}}, ["a.b.c"]),
-        ({"tables": ["t"]}, ["tables"]),
+        ({"tables": 5}, ["tables"]),
         ({"port": "many"}, ["port"]),
         ({"port": 65536}, ["port"]),
         ({"output": "sdtout"}, ["sdtout", "stdout"]),

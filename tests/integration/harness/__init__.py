@@ -5,7 +5,7 @@ Every wait is a condition with a deadline; nothing sleeps and hopes.
 
 from harness.cluster import Cluster, Database, SUPPORTED_VERSIONS
 from harness.events import Event, Number, parse_line
-from harness.kaptanto import Kaptanto, kaptanto_binary, run_command
+from harness.kaptanto import Kaptanto, inspect_journal, kaptanto_binary, run_command
 from harness.proxy import TcpProxy
 from harness.waiting import DeadlineError, wait_until
 
@@ -18,6 +18,7 @@ __all__ = [
     "Number",
     "SUPPORTED_VERSIONS",
     "TcpProxy",
+    "inspect_journal",
     "kaptanto_binary",
     "parse_line",
     "run_command",

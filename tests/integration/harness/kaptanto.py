@@ -84,6 +84,25 @@ def _environment(extra):
     return {**kept, "TZ": "America/St_Johns", **(extra or {})}
 
 
+def inspect_journal(folder):
+    """The events of whole transactions that `kaptanto journal inspect` finds, in order."""
+    done = run_command("journal", "inspect", folder, "--events", "--json", timeout=120.0)
+    assert done.code == 0, done
+    lines = done.out.encode().splitlines(keepends=True)
+    last_whole = json.loads(lines[-1])["last_whole"]
+    events = []
+    for line in lines:
+        if not line.startswith(b'{"type":"event"'):
+            continue
+        head, _, rest = line.partition(b',"event":')
+        sequence = json.loads(head + b"}")["sequence"]
+        assert not events or sequence == previous + 1, f"sequence {sequence} after {previous}"
+        previous = sequence
+        if sequence <= last_whole:
+            events.append(parse_line(rest[:-2] + b"\n"))
+    return events
+
+
 class Kaptanto:
     """A running pipeline: its events, its log, its process.
 
@@ -276,12 +295,14 @@ class Kaptanto:
             timeout, "acknowledged position",
         )
 
+    @property
+    def journal(self):
+        """Folder of the event log."""
+        return self.data_dir / "events"
+
     def journal_events(self):
-        """All events in the journal of the stopped process, markers left out."""
-        done = run_command("journal", "inspect", self.data_dir, "--events", timeout=120.0)
-        assert done.code == 0, done
-        events = [parse_line(line.encode() + b"\n") for line in done.out.split("\n") if line]
-        return [event for event in events if event.table != MARKER_TABLE]
+        """All events of whole transactions in the journal, markers left out."""
+        return [event for event in inspect_journal(self.journal) if event.table != MARKER_TABLE]
 
     # -- log --------------------------------------------------------------------------------------
 
