@@ -16,10 +16,10 @@ class SegmentList;
 
 // One frame's events as they lie in the reader's buffer. Valid until the next call on the reader.
 struct FrameView {
-  Sequence first;                               // of events[0]; the rest count up by one
-  std::span<const model::EventHeader> events;   // text_offset is relative to `text`
-  std::vector<std::string_view> tables;         // "schema.table", indexed by EventHeader::table
-  std::string_view text;                        // the events' JSON lines, one after the other
+  Sequence first;                              // of events[0]; the rest count up by one
+  std::span<const model::EventHeader> events;  // text_offset is relative to `text`
+  std::vector<std::string_view> tables;        // "schema.table", indexed by EventHeader::table
+  std::string_view text;                       // the events' JSON lines, one after the other
 
   [[nodiscard]] std::string_view line(std::size_t i) const {
     return text.substr(events[i].text_offset, events[i].text_size);
