@@ -1,0 +1,353 @@
+#include "postgres/publication.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "expr/table_pattern.h"
+#include "model/operation.h"
+#include "postgres/internal/publication_check.h"
+#include "postgres/publication_catalog.h"
+#include "postgres/table_rules.h"
+#include "postgres/table_selection.h"
+
+namespace cdc::postgres {
+
+namespace {
+
+constexpr int kVersionWithGeneratedColumns = 180'000;
+
+// Everything that the plan is made from.
+struct Situation {
+  const config::Config& config;
+  int version = 0;
+  SessionRights rights;
+  std::vector<CatalogTable> catalog;
+  TableRules rules;
+  Selection selection;
+  std::optional<PublicationState> state;
+};
+
+Result<Situation> look(Connection& connection, const config::Config& config) {
+  CDC_ASSIGN(SessionRights rights, load_session_rights(connection));
+  CDC_ASSIGN(auto catalog, list_catalog_tables(connection));
+  CDC_ASSIGN(TableRules rules, TableRules::create(config));
+  CDC_ASSIGN(Selection selection, select_tables(catalog, rules, config));
+  CDC_ASSIGN(auto state, load_publication(connection, publication_name(config)));
+  return Situation{.config = config,
+                   .version = connection.server_version(),
+                   .rights = std::move(rights),
+                   .catalog = std::move(catalog),
+                   .rules = std::move(rules),
+                   .selection = std::move(selection),
+                   .state = std::move(state)};
+}
+
+Status check_selection(const Selection& selection) {
+  constexpr std::size_t kShown = 20;
+  if (!selection.refusals.empty()) {
+    return fail(Errc::kSourceSetup,
+                "tables: " + join_names(selection.refusals, kShown),
+                "names are taken as they stand, upper case and all; a name without a schema means "
+                "public");
+  }
+  if (selection.tables.empty()) {
+    return fail(Errc::kSourceSetup,
+                "the configuration means no table that exists in this database",
+                "check tables and the database of the source");
+  }
+  return {};
+}
+
+// A published table whose rows cannot be told apart; see the header.
+Status check_identities(const Situation& now, PublicationPlan& plan) {
+  std::vector<std::string> refused;
+  std::string fixes;
+  for (const IdentityFault& fault : find_identity_faults(now.catalog, now.selection, now.rules)) {
+    const CatalogTable& relation = now.catalog[fault.relation];
+    const bool published =
+        now.state && (now.state->update || now.state->remove) &&
+        (now.state->all_tables || now.state->tables.contains(now.catalog[fault.table].oid));
+    if (fault.accepted || published) {
+      plan.warnings.push_back(cdc::format(
+          "UPDATE and DELETE on {} fail, for everyone, while it is published without a replica "
+          "identity: {}",
+          relation.name(),
+          fault.fix));
+      continue;
+    }
+    constexpr std::size_t kFixesShown = 10;
+    if (refused.size() < kFixesShown) {
+      fixes += fault.fix + "; ";
+    }
+    refused.push_back(relation.name());
+  }
+  if (refused.empty()) {
+    return {};
+  }
+  return fail(Errc::kSourceSetup,
+              "not published, since UPDATE and DELETE on tables without a replica identity would "
+              "then fail for everyone: " +
+                  join_names(refused),
+              fixes +
+                  "or add a primary key; where rows are only ever inserted, list operations: "
+                  "[insert] for the table");
+}
+
+void warn_of_missing_keys(const Situation& now, PublicationPlan& plan) {
+  std::vector<std::string> keyless;
+  for (const std::size_t i : now.selection.tables) {
+    const CatalogTable& table = now.catalog[i];
+    if (!table.has_primary_key && table.replica_identity != 'i') {
+      keyless.push_back(table.name());
+    }
+  }
+  if (!keyless.empty()) {
+    plan.warnings.push_back(
+        "without a primary key a row's events have no common key, only a hash of the row's "
+        "values: " +
+        join_names(keyless));
+  }
+}
+
+std::string table_list(const std::vector<const CatalogTable*>& tables) {
+  std::string out;
+  for (const CatalogTable* table : tables) {
+    // ONLY keeps the children of an inheritance parent out; of partitions it makes no difference.
+    out.append(out.empty() ? "ONLY " : ", ONLY ").append(table->quoted());
+  }
+  return out;
+}
+
+std::string options_sql(int version) {
+  std::string out =
+      "publish = 'insert, update, delete, truncate', publish_via_partition_root = true";
+  if (version >= kVersionWithGeneratedColumns) {
+    out += ", publish_generated_columns = stored";
+  }
+  return out;
+}
+
+bool has_options(const PublicationState& state, int version) noexcept {
+  return state.insert && state.update && state.remove && state.truncate && state.via_root &&
+         (version < kVersionWithGeneratedColumns || state.stored_generated);
+}
+
+// What the statements of a plan need rights for.
+struct Needs {
+  bool create = false;                      // a new publication
+  std::vector<const CatalogTable*> adding;  // tables that become published
+};
+
+Needs plan_creation(const Situation& now, bool all_tables, PublicationPlan& plan) {
+  Needs needs{.create = true, .adding = {}};
+  for (const std::size_t i : now.selection.tables) {
+    needs.adding.push_back(&now.catalog[i]);
+  }
+  const std::string target =
+      all_tables ? "FOR ALL TABLES" : "FOR TABLE " + table_list(needs.adding);
+  plan.statements.push_back(cdc::format("CREATE PUBLICATION {} {} WITH ({})",
+                                        expr::quote_identifier(plan.name),
+                                        target,
+                                        options_sql(now.version)));
+  return needs;
+}
+
+// What is published beyond the configuration goes: the server must not send, nor anyone with access
+// to the publication see, what was taken out of the list.
+Needs plan_table_changes(const Situation& now, PublicationPlan& plan) {
+  const PublicationState& state = *now.state;
+  const std::string quoted_name = expr::quote_identifier(plan.name);
+  Needs needs;
+  std::vector<const CatalogTable*> all;
+  std::unordered_set<std::uint32_t> wanted;
+  for (const std::size_t i : now.selection.tables) {
+    const CatalogTable& table = now.catalog[i];
+    all.push_back(&table);
+    const auto present = state.tables.find(table.oid);
+    if (present == state.tables.end() || present->second) {
+      needs.adding.push_back(&table);
+    } else {
+      wanted.insert(table.oid);
+    }
+  }
+  if (state.has_schemas) {
+    plan.statements.push_back(
+        cdc::format("ALTER PUBLICATION {} SET TABLE {}", quoted_name, table_list(all)));
+    needs.adding = std::move(all);
+    return needs;
+  }
+  std::vector<const CatalogTable*> dropping;
+  for (const CatalogTable& table : now.catalog) {
+    if (state.tables.contains(table.oid) && !wanted.contains(table.oid)) {
+      dropping.push_back(&table);
+    }
+  }
+  if (!dropping.empty()) {
+    plan.statements.push_back(
+        cdc::format("ALTER PUBLICATION {} DROP TABLE {}", quoted_name, table_list(dropping)));
+  }
+  if (!needs.adding.empty()) {
+    plan.statements.push_back(
+        cdc::format("ALTER PUBLICATION {} ADD TABLE {}", quoted_name, table_list(needs.adding)));
+  }
+  return needs;
+}
+
+Needs plan_statements(const Situation& now, PublicationPlan& plan) {
+  const bool all_tables =
+      now.config.all_tables && (now.rights.superuser || (now.state && now.state->all_tables));
+  if (now.config.all_tables && !all_tables) {
+    plan.warnings.emplace_back(
+        "the role is no superuser, so the publication lists the tables that exist now; tables made "
+        "later are taken at the next start");
+  }
+  if (!now.state) {
+    return plan_creation(now, all_tables, plan);
+  }
+  // Whether a publication is one of all tables is fixed when it is created.
+  if (now.state->all_tables != all_tables) {
+    plan.statements.push_back("DROP PUBLICATION " + expr::quote_identifier(plan.name));
+    return plan_creation(now, all_tables, plan);
+  }
+  if (!has_options(*now.state, now.version)) {
+    plan.statements.push_back(cdc::format("ALTER PUBLICATION {} SET ({})",
+                                          expr::quote_identifier(plan.name),
+                                          options_sql(now.version)));
+  }
+  return all_tables ? Needs{} : plan_table_changes(now, plan);
+}
+
+std::string joined_statements(const PublicationPlan& plan) {
+  constexpr std::size_t kBytesShown = 4'000;
+  std::string out;
+  for (const std::string& statement : plan.statements) {
+    out += (out.empty() ? "" : "; ") + statement;
+  }
+  return out.size() <= kBytesShown ? out : out.substr(0, kBytesShown) + "...";
+}
+
+// All missing rights at once, each with the statement that gives it.
+Status check_rights(const Situation& now, const Needs& needs, const PublicationPlan& plan) {
+  if (plan.statements.empty()) {
+    return {};
+  }
+  if (now.rights.in_recovery) {
+    return fail(Errc::kSourceSetup,
+                cdc::format("publication {} does not match the configuration, and the server is a "
+                            "standby, where it cannot be changed",
+                            plan.name),
+                "run at the primary: " + joined_statements(plan));
+  }
+  if (now.rights.superuser) {
+    return {};
+  }
+  const std::string role = expr::quote_identifier(now.rights.user);
+  std::vector<std::string> missing;
+  std::set<std::string> grants;
+  if (needs.create && !now.rights.may_create) {
+    missing.push_back(cdc::format("CREATE on database {}", now.rights.database));
+    grants.insert(cdc::format(
+        "GRANT CREATE ON DATABASE {} TO {}", expr::quote_identifier(now.rights.database), role));
+  }
+  const auto need_owner = [&](const std::string& owner) {
+    grants.insert(cdc::format("GRANT {} TO {}", expr::quote_identifier(owner), role));
+  };
+  if (now.state && !now.state->owned) {
+    missing.push_back(cdc::format("ownership of publication {}", plan.name));
+    need_owner(now.state->owner);
+  }
+  std::vector<std::string> foreign;
+  for (const CatalogTable* table : needs.adding) {
+    if (!table->owned) {
+      foreign.push_back(table->name());
+      need_owner(table->owner);
+    }
+  }
+  if (!foreign.empty()) {
+    missing.push_back("ownership of " + join_names(foreign));
+  }
+  if (missing.empty()) {
+    return {};
+  }
+  std::string hint = "either run as a superuser: " + joined_statements(plan) + "; or: ";
+  hint += join_names({grants.begin(), grants.end()});
+  return fail(
+      Errc::kPermission,
+      cdc::format("publication {} does not match the configuration, and the role {} may not "
+                  "change it; it lacks {}",
+                  plan.name,
+                  now.rights.user,
+                  join_names(missing)),
+      std::move(hint));
+}
+
+}  // namespace
+
+std::string publication_name(const config::Config& config) {
+  return config.postgres.publication.empty() ? "kaptanto_pub_" + config.source_id
+                                             : config.postgres.publication;
+}
+
+Result<PublicationPlan> plan_publication(Connection& connection, const config::Config& config) {
+  auto looked = look(connection, config);
+  if (!looked) {
+    return fail(with_context(std::move(looked).error(), "plan the publication"));
+  }
+  Situation& now = *looked;
+  CDC_TRY(check_selection(now.selection));
+  PublicationPlan plan{.name = publication_name(config),
+                       .statements = {},
+                       .tables = {},
+                       .warnings = now.selection.warnings};
+  if (config.postgres.publication_existing) {
+    CDC_TRY(check_existing_publication(connection,
+                                       ExistingPublication{.name = plan.name,
+                                                           .state = now.state,
+                                                           .config = config,
+                                                           .catalog = now.catalog,
+                                                           .rules = now.rules},
+                                       now.selection,
+                                       plan.warnings));
+  } else {
+    const Needs needs = plan_statements(now, plan);
+    CDC_TRY(check_identities(now, plan));
+    CDC_TRY(check_rights(now, needs, plan));
+  }
+  warn_of_missing_keys(now, plan);
+  for (const std::size_t i : now.selection.tables) {
+    plan.tables.push_back(now.catalog[i].name());
+  }
+  return plan;
+}
+
+Status apply_publication(Connection& connection, const PublicationPlan& plan) {
+  if (plan.statements.empty()) {
+    return {};
+  }
+  constexpr std::size_t kLoggedBytes = 2'000;
+  std::vector<std::string> statements{"BEGIN", "SET LOCAL lock_timeout = '10s'"};
+  statements.insert(statements.end(), plan.statements.begin(), plan.statements.end());
+  statements.emplace_back("COMMIT");
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    const bool planned = i >= 2 && i + 1 < statements.size();
+    auto done = connection.query(statements[i], {}, std::chrono::minutes{2});
+    if (!done) {
+      (void)connection.query("ROLLBACK");
+      return fail(
+          with_context(std::move(done).error(), cdc::format("change publication {}", plan.name)));
+    }
+    if (planned) {
+      log::info("publication changed",
+                {{"publication", plan.name}, {"sql", statements[i].substr(0, kLoggedBytes)}});
+    }
+  }
+  return {};
+}
+
+}  // namespace cdc::postgres
