@@ -68,7 +68,9 @@ bench: deps build ## Measure throughput, latency and memory; writes docs/benchma
 coverage: ## Line coverage of the unit tests, per file (build/coverage)
 	@tools/coverage.sh
 
-docs: ## Check the documents: links, index, module table
+docs: build ## Write the configuration reference anew and check all documents
+	@build/release/kaptanto schema --markdown >build/configuration.md
+	@cp build/configuration.md docs/operating/configuration.md
 	@/usr/bin/python3 tools/tidy.py
 
 hooks: ## Let git run the checks before commits and pushes
