@@ -15,14 +15,23 @@ namespace cdc::config {
 // One entry of `tables`. `name` may be table, schema.table, quoted parts or a glob.
 struct TableRule {
   std::string name;
-  std::vector<std::string> columns;           // empty: all
-  std::string where;                          // empty: all rows
-  std::vector<model::Operation> operations;   // empty: all
+  std::vector<std::string> columns;          // empty: all
+  std::string where;                         // empty: all rows
+  std::vector<model::Operation> operations;  // empty: all
 };
 
-enum class NumberFormat : std::uint8_t { kNumber, kString };
-enum class ValueMode : std::uint8_t { kNative, kText };
-enum class Output : std::uint8_t { kStdout, kNone };
+enum class NumberFormat : std::uint8_t {
+  kNumber,
+  kString
+};
+enum class ValueMode : std::uint8_t {
+  kNative,
+  kText
+};
+enum class Output : std::uint8_t {
+  kStdout,
+  kNone
+};
 
 struct ValueOptions {
   NumberFormat int8 = NumberFormat::kNumber;
@@ -36,19 +45,20 @@ struct JournalOptions {
 };
 
 struct PostgresOptions {
-  std::string publication;             // empty: managed, named kaptanto_pub_<source-id>
-  bool publication_existing = false;   // leave the named publication alone
-  std::string slot;                    // empty: kaptanto_<source-id>
-  bool slot_failover = false;          // create it with failover (server 17 and later)
-  bool accept_gap = false;             // go on after a slot was lost or moved, recording the gap
-  bool streaming = true;               // in-progress transactions (protocol 2)
+  std::string publication;            // empty: managed, named kaptanto_pub_<source-id>
+  bool publication_existing = false;  // leave the named publication alone
+  std::string slot;                   // empty: kaptanto_<source-id>
+  bool slot_failover = false;         // create it with failover (server 17 and later)
+  bool accept_gap = false;            // go on after a slot was lost or moved, recording the gap
+  bool streaming = true;              // in-progress transactions (protocol 2)
   std::uint64_t spill_memory_bytes = 16U << 20U;  // per source, before spilling to files
   std::vector<std::string> message_prefixes;      // globs; empty: logical messages are not captured
-  std::chrono::milliseconds status_interval{10'000};  // at most; a third of wal_sender_timeout if less
+  // At most; a third of wal_sender_timeout if that is less.
+  std::chrono::milliseconds status_interval{10'000};
 };
 
-// The whole configuration, typed, checked and with defaults applied. docs/operating/configuration.md
-// is generated from the same schema.
+// The whole configuration, typed, checked and with defaults applied.
+// docs/operating/configuration.md is generated from the same schema.
 struct Config {
   std::string source;  // DSN; never log it, see redact_dsn()
   std::vector<TableRule> tables;

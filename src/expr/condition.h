@@ -41,12 +41,12 @@ struct Operand {
 
 // A parsed `where` condition; docs/operating/where.md is its manual.
 //
-// Meaning   SQL's three-valued logic: a comparison with NULL or with a column the row does not have is
-//           unknown, and only a row whose condition is true passes. Numbers compare exactly as
-//           decimals of any length, NaN above Infinity above all others. Text compares byte by byte.
-//           A number column against a quoted literal that is a number compares as numbers; a boolean
-//           column against t, f, true or false in any spelling compares as booleans; a text column
-//           always compares as text.
+// Meaning   SQL's three-valued logic: a comparison with NULL or with a column the row does not
+//           have is unknown, and only a row whose condition is true passes. Numbers compare exactly
+//           as decimals of any length, NaN above Infinity above all others. Text compares byte by
+//           byte. A number column against a quoted literal that is a number compares as numbers; a
+//           boolean column against t, f, true or false in any case compares as booleans; a text
+//           column always compares as text.
 // Errors    Parsing only; evaluation cannot fail.
 // Thread    Immutable; any thread may evaluate it. Evaluation does not allocate.
 class Condition {

@@ -8,8 +8,8 @@
 namespace cdc::expr {
 
 // A table as users write it: `orders`, `public.orders`, `public."We""ird.Name"`, `sales.*`,
-// `*.orders_2*`, `*`. Unquoted text is taken as it stands (no case folding) and may hold `*` for any
-// run of characters; quoted text is literal.
+// `*.orders_2*`, `*`. Unquoted text is taken as it stands (no case folding) and may hold `*` for
+// any run of characters; quoted text is literal.
 class TablePattern {
  public:
   // Errors: kConfigInvalid naming the fault (empty part, unclosed quote, more than two parts).

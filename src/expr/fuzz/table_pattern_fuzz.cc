@@ -1,5 +1,5 @@
-// Parses arbitrary text as a table name. An exact pattern must match what it names, survive quoting,
-// and a glob must agree with itself on the literal it was made from.
+// Parses arbitrary text as a table name. An exact pattern must match what it names, survive
+// quoting, and a glob must agree with itself on the literal it was made from.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

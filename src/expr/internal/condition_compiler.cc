@@ -15,8 +15,8 @@
 //   column    := [(before | after) "."] (name | "name")
 //   value     := 'string' | [+ | -] number | TRUE | FALSE
 //
-// NULL is a word of IS only: `x = NULL` is never true in SQL, and a filter that silently lets nothing
-// pass is a trap, so it is refused with the advice to write IS NULL.
+// NULL is a word of IS only: `x = NULL` is never true in SQL, and a filter that silently lets
+// nothing pass is a trap, so it is refused with the advice to write IS NULL.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -223,8 +223,8 @@ class Compiler {
         "write = != < <= > >= IN BETWEEN LIKE ILIKE or IS"));
   }
 
-  // A column or TRUE or FALSE as a condition of its own, when nothing that is left over shows that a
-  // comparison was meant.
+  // A column or TRUE or FALSE as a condition of its own, when nothing that is left over shows that
+  // a comparison was meant.
   Status parse_boolean_alone(Slot left) {
     const bool ends = token_.kind == Token::Kind::kEnd || token_.is_symbol(")") ||
                       token_.is_keyword("and") || token_.is_keyword("or");

@@ -21,12 +21,6 @@ bool continues_word(char c) noexcept {
   return starts_word(c) || is_digit(c) || c == '$';
 }
 
-std::string printable(std::string_view text) {
-  std::string result(text);
-  std::ranges::replace_if(result, is_control, ' ');
-  return result;
-}
-
 }  // namespace
 
 bool Token::is_keyword(std::string_view keyword) const noexcept {
@@ -54,9 +48,11 @@ Error condition_error(std::string_view text,
                                     characters + 1,
                                     what,
                                     begin > 0 ? "..." : "",
-                                    printable(text.substr(begin, offset - begin)),
-                                    printable(text.substr(offset, end - offset)),
+                                    text.substr(begin, offset - begin),
+                                    text.substr(offset, end - offset),
                                     end < text.size() ? "..." : "");
+  // Both the excerpt and a quoted name in `what` may hold line ends.
+  std::ranges::replace_if(message, is_control, ' ');
   return make_error(Errc::kConfigInvalid, std::move(message), std::move(hint));
 }
 

@@ -9,7 +9,7 @@
 namespace cdc::expr {
 namespace {
 
-constexpr std::int64_t kExponentMax = 1'000'000'000'000'000'000;
+constexpr std::int64_t kExponentMax = 100'000'000'000'000'000;  // leaves room for one digit more
 
 // Takes leading digits off `text`.
 std::string_view take_digits(std::string_view& text) noexcept {

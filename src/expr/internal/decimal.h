@@ -10,7 +10,7 @@ namespace cdc::expr {
 // A number as PostgreSQL prints it, compared exactly whatever its length: never through a double.
 //
 // Views     The text it was parsed from, which must outlive it.
-// Bounds    Exponents beyond 10^18 in absolute value are treated as 10^18; PostgreSQL prints none
+// Bounds    Exponents beyond 10^17 in absolute value are treated as 10^17; PostgreSQL prints none
 //           above 131,072. No allocation.
 // Order     PostgreSQL's: -Infinity < every finite number < Infinity < NaN; NaN equals itself.
 class DecimalView {
@@ -34,8 +34,8 @@ class DecimalView {
 
   Class class_ = Class::kFinite;
   bool negative_ = false;
-  // The value is 0.<head><tail> * 10^scale; head begins with a digit other than 0, or both are empty
-  // and the value is zero.
+  // The value is 0.<head><tail> * 10^scale; head begins with a digit other than 0, or both are
+  // empty and the value is zero.
   std::string_view head_;
   std::string_view tail_;
   std::int64_t scale_ = 0;

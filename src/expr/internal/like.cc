@@ -59,8 +59,9 @@ std::size_t LikePattern::take(Token token,
 }
 
 bool LikePattern::matches(std::string_view text) const noexcept {
-  // When a literal fails, only the last run can usefully grow: an earlier one would find nothing the
-  // last one does not. That keeps one restart point and makes the worst case a product, not a power.
+  // When a literal fails, only the last run can usefully grow: an earlier one would find nothing
+  // the last one does not. That keeps one restart point and makes the worst case a product, not a
+  // power.
   constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::size_t token = 0;
   std::size_t offset = 0;

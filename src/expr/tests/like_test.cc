@@ -1,5 +1,5 @@
-// Proves that LIKE means what SQL says: against a table, against a naive recursive matcher for short
-// random patterns, and that a hostile pattern does not blow up.
+// Proves that LIKE means what SQL says: against a table, against a naive recursive matcher for
+// short random patterns, and that a hostile pattern does not blow up.
 #include "expr/internal/like.h"
 
 #include <random>

@@ -1,5 +1,5 @@
-// Proves that table names read as users write them, that quoting survives every character a name may
-// hold, and that globs match as a naive matcher says, in bounded time.
+// Proves that table names read as users write them, that quoting survives every character a name
+// may hold, and that globs match as a naive matcher says, in bounded time.
 #include "expr/table_pattern.h"
 
 #include <random>
