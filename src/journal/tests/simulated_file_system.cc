@@ -228,6 +228,7 @@ void SimulatedFileSystem::restart() {
   locks_.clear();
   ++generation_;
   off_ = false;
+  fail_sync_ = false;
   power_cut_ = UINT64_MAX;
   operations_ = 0;
 }
