@@ -46,7 +46,8 @@ for package in "${wanted[@]}"; do
   is_installed "$package" || missing+=("$package")
 done
 # Node comes from many places; any that works will do.
-if [[ $mode == test || $mode == check ]] && ! { command -v node && command -v npm; } >/dev/null 2>&1; then
+if [[ $mode == test || $mode == check ]] &&
+  ! { command -v node && command -v npm; } >/dev/null 2>&1; then
   missing+=(nodejs npm)
 fi
 

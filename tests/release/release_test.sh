@@ -51,7 +51,7 @@ test_shape() {
   [[ $dynamic == *GNU_RELRO* && $dynamic == *NOW* ]] || fail "its relocations stay writable"
   [[ $dynamic != *.debug_* ]] || fail "it holds debug information"
   if grep -qF -e "$root/" "$binary"; then
-    fail "it holds paths of the machine that built it: $(strings "$binary" | grep -F "$root/" | head -3)"
+    fail "it holds paths of the machine that built it"
   fi
   echo "size: $(stat -c %s "$binary") bytes"
 }
@@ -88,7 +88,8 @@ test_connect() {
   cp "$dir/pg/data/server.crt" "$dir/root/etc/ca.crt"
   local source="postgres://streamer:sesame@database.internal:$PGPORT/postgres"
   source+="?sslmode=verify-full&sslrootcert=/etc/ca.crt&channel_binding=require"
-  report=$(in_empty_root /kaptanto doctor --source "$source" --tables public.orders 2>&1) || status=$?
+  report=$(in_empty_root /kaptanto doctor --source "$source" --tables public.orders 2>&1) ||
+    status=$?
   echo "$report"
   [ "$status" -eq 0 ] || fail "doctor ended with status $status"
   [[ $report != *sesame* ]] || fail "the password is in the report"

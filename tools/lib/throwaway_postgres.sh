@@ -19,7 +19,9 @@ postgres_user() {
 }
 
 postgres_free_port() {
-  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+  python3 -c 'import socket
+probe = socket.create_server(("127.0.0.1", 0))
+print(probe.getsockname()[1])'
 }
 
 postgres_start() {

@@ -3,7 +3,9 @@
    authentication, GSS encryption and LDAP service files are not part of this binary. */
 #include <stddef.h>
 
-enum { kGssUnavailable = 16 << 16 }; /* GSS_S_UNAVAILABLE */
+enum {
+  kGssUnavailable = 16 << 16
+}; /* GSS_S_UNAVAILABLE */
 
 const void* GSS_C_NT_HOSTBASED_SERVICE = NULL;
 

@@ -2,6 +2,7 @@
    so name service is fixed to files and DNS, and openssl.cnf is not read. This must run before every
    other constructor, some of which initialise OpenSSL. */
 #include <nss.h>
+
 #include <openssl/crypto.h>
 
 extern int __nss_configure_lookup(const char* database, const char* services);

@@ -2,10 +2,10 @@
 // sixteen-byte blocks that the fast path copies.
 #include "json/escape.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdio>
 #include <string>
+
+#include <gtest/gtest.h>
 
 namespace cdc::json {
 namespace {
