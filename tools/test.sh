@@ -27,7 +27,7 @@ build_dev() {
 }
 
 unit_tests() {
-  ctest --test-dir build/dev -L '^unit$' -j "$jobs" --output-on-failure --no-tests=error --quiet \
+  ctest --test-dir build/dev -L '^unit$' -j "$jobs" --output-on-failure --no-tests=error \
     --no-label-summary
 }
 
