@@ -25,14 +25,16 @@ namespace {
 constexpr milliseconds kFirstDelay{500};
 constexpr milliseconds kLastDelay{30'000};
 
-// Often enough that the server never times us out, whatever it is set to.
+// Statuses often enough that the server never times us out, whatever it is set to; and patience with
+// a silent server in proportion, since it may be busy with a huge transaction.
 StreamTimes times_of(const config::Config& config, const postgres::ServerIdentity& server) {
   StreamTimes times{.status_interval = config.postgres.status_interval};
   if (server.wal_sender_timeout_ms > 0) {
     const milliseconds timeout{server.wal_sender_timeout_ms};
     times.status_interval =
         std::max(milliseconds{50}, std::min(times.status_interval, timeout / 3));
-    times.silence_max = std::max(times.silence_max, 5 * timeout);
+    times.silence_max =
+        std::clamp<milliseconds>(3 * timeout, std::chrono::seconds{30}, times.silence_max);
   }
   return times;
 }

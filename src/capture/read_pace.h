@@ -1,32 +1,68 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
+
+#include "base/clock.h"
 
 namespace cdc::capture {
 
 // Decides how long to leave the socket alone before it is read again.
 //
-// Why     A walsender whose client sleeps in poll() is flushed, and wakes that client, message by
-//         message: half of its time. A client that looks away for a moment while there is a backlog
-//         finds a large gulp and lets the same server send about twice as fast. A client that looks
-//         away from a quiet stream only adds latency, so the pause depends on the last gulp.
+// Why     A walsender sends message by message. As long as our kernel takes each at once, each costs
+//         the server a segment: half of its time and more. A client that looks away for some
+//         milliseconds behind a small receive buffer closes the window; sending is then a mere append
+//         to the server's queue, and the same server is about twice as fast. docs/adr/0009.
+// When    Only under a backlog: kEntryBytes without a real wait in between. A live stream that waits
+//         for its next commit never gets there, so its latency is untouched. A reading that brings
+//         less than kBusyBytesPerMs ends it.
+// How     The pause follows the rate, so that a reading brings about kGulpBytes: longer ones would
+//         fill the server's queue and make it wait for us.
+// Thread  One owner.
 class ReadPace {
  public:
-  static constexpr std::size_t kBacklogBytes = 16U << 10U;
-  static constexpr std::chrono::microseconds kPause{1'000};
+  using Micros = std::chrono::microseconds;
 
-  // `bytes`: how much the last emptying of the socket brought.
-  [[nodiscard]] std::chrono::microseconds pause_after(std::size_t bytes) noexcept {
-    backlog_ = bytes >= kBacklogBytes;
-    return backlog_ ? kPause : std::chrono::microseconds{0};
+  static constexpr std::int64_t kEntryBytes = 64 << 10;
+  static constexpr Micros kRealWait{1'000};
+  static constexpr std::int64_t kBusyBytesPerMs = 16 << 10;
+  static constexpr std::int64_t kGulpBytes = 384 << 10;
+  static constexpr Micros kPauseMin{1'000};
+  static constexpr Micros kPauseMax{10'000};
+
+  // `near`: the server is on this machine or next to it. From a distant one nothing is gained.
+  ReadPace(bool near, MonotonicTime now) noexcept : near_(near), last_(now) {}
+
+  // The socket was emptied at `now` and had brought `bytes` since the last time.
+  [[nodiscard]] Micros pause_after(std::uint64_t bytes, MonotonicTime now) noexcept {
+    const auto elapsed = std::chrono::duration_cast<Micros>(now - last_);
+    const auto count = static_cast<std::int64_t>(bytes);
+    last_ = now;
+    if (pause_.count() == 0) {
+      run_bytes_ = elapsed >= kRealWait ? count : run_bytes_ + count;
+      pause_ = near_ && run_bytes_ >= kEntryBytes ? kPauseMin : Micros{0};
+    } else if (count * 1'000 < kBusyBytesPerMs * elapsed.count()) {
+      pause_ = Micros{0};
+      run_bytes_ = 0;
+    } else {
+      // Never more than twice as long as before: one burst says little about the next moment.
+      const Micros wanted{kGulpBytes * elapsed.count() / std::max<std::int64_t>(1, count)};
+      pause_ = std::clamp(wanted, kPauseMin, std::min(kPauseMax, 2 * pause_));
+    }
+    return pause_;
   }
 
-  [[nodiscard]] bool backlog() const noexcept { return backlog_; }
+  // The stream brings more than a trickle: batches may grow, for the next part is close behind.
+  [[nodiscard]] bool backlog() const noexcept {
+    return pause_.count() > 0 || run_bytes_ >= kEntryBytes;
+  }
 
  private:
-  bool backlog_ = false;
+  bool near_;
+  MonotonicTime last_;
+  Micros pause_{0};
+  std::int64_t run_bytes_ = 0;  // received without a real wait
 };
 
 }  // namespace cdc::capture

@@ -35,6 +35,7 @@ StreamLoop::StreamLoop(const Parts& parts, ReplicationStream stream, const Strea
     : parts_(parts),
       stream_(std::move(stream)),
       times_(times),
+      pace_(stream_.is_near(), monotonic_now()),
       now_(monotonic_now()),
       next_status_(now_),
       last_status_(now_ - kReportInterval),
@@ -64,6 +65,9 @@ Status StreamLoop::read_and_decode() {
   // A filtered stream fills no batch, so a round is bounded in bytes too: statuses must go out.
   const std::uint64_t round_end = stream_.bytes_received() + kRoundBytes;
   drained_ = false;
+  if (!can_decode()) {
+    last_frame_ = now_;  // it is us who do not listen
+  }
   while (can_decode() && stream_.bytes_received() < round_end) {
     CDC_ASSIGN(const bool some, decode_next());
     if (some) {
@@ -78,7 +82,7 @@ Status StreamLoop::read_and_decode() {
   }
   if (drained_) {
     const std::uint64_t received = stream_.bytes_received();
-    pause_ = pace_.pause_after(static_cast<std::size_t>(received - gulp_start_));
+    pause_ = pace_.pause_after(received - gulp_start_, monotonic_now());
     gulp_start_ = received;
   }
   if (!whole_since_ && parts_.pipeline.batch().boundary() > 0) {
@@ -188,7 +192,10 @@ Status StreamLoop::report() {
   if (now_ - last_frame_ > times_.silence_max && can_decode()) {
     return fail(Errc::kUnavailable, "the server has been silent for too long");
   }
-  CDC_TRY(stream_.send_status(std::max(parts_.decoder.done(), durable), durable));
+  // A timed status asks for an answer: a server that has nothing to say proves that it is there.
+  CDC_TRY(stream_.send_status({.received = std::max(parts_.decoder.done(), durable),
+                               .durable = durable,
+                               .reply_wanted = now_ >= next_status_}));
   reported_ = durable;
   position_asked_ = false;
   last_status_ = now_;
@@ -291,7 +298,8 @@ void StreamLoop::finish() {
   }
   const Lsn durable = parts_.pipeline.durable_lsn();
   // The connection may be gone already; then the server learns it at the next start.
-  static_cast<void>(stream_.send_status(std::max(parts_.decoder.done(), durable), durable));
+  static_cast<void>(stream_.send_status(
+      {.received = std::max(parts_.decoder.done(), durable), .durable = durable}));
 }
 
 }  // namespace cdc::capture

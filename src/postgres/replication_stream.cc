@@ -4,7 +4,10 @@
 #include <cstring>
 #include <utility>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <libpq-fe.h>
 
@@ -50,6 +53,25 @@ std::string start_command(const StreamOptions& options) {
   return command + ")";
 }
 
+// The kernel doubles it. Smaller ones stall on loopback, whose segments are 64 KiB; larger ones keep
+// the window open, so that the server sends a segment per message.
+constexpr int kNearReceiveBytes = 64 << 10;
+constexpr std::uint32_t kNearMicros = 1'000;
+
+// Whether the server is near. If so, our receive buffer becomes small; a distant one needs the window.
+bool prepare_near_socket(int fd) noexcept {
+  int domain = 0;
+  socklen_t size = sizeof domain;
+  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX) {
+    return true;  // there is no window to close
+  }
+  tcp_info info{};
+  size = sizeof info;
+  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+         info.tcpi_rtt <= kNearMicros &&
+         ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kNearReceiveBytes, sizeof kNearReceiveBytes) == 0;
+}
+
 // Waits until the socket is readable. False: the deadline passed.
 Result<bool> wait_readable(int fd, const StopSignal& stop, MonotonicTime deadline) {
   pollfd pollers[] = {{fd, POLLIN, 0}, {stop.fd(), POLLIN, 0}};
@@ -73,6 +95,7 @@ Result<ReplicationStream> ReplicationStream::start(Connection connection,
                                                    const StopSignal& stop) {
   ReplicationStream stream{std::move(connection)};
   pg_conn* raw = stream.connection_.raw();
+  stream.near_ = prepare_near_socket(PQsocket(raw));
   const std::string command = start_command(options);
   if (PQsetnonblocking(raw, 1) != 0 || PQsendQuery(raw, command.c_str()) != 1) {
     return fail(stream.connection_.last_error("start streaming"));
@@ -161,19 +184,20 @@ Result<ReplicationStream::Frame> ReplicationStream::next() {
   return fail(Errc::kProtocol, format("the server sent a malformed replication frame '{}'", tag));
 }
 
-Status ReplicationStream::send_status(Lsn received, Lsn durable) {
+Status ReplicationStream::send_status(const Report& report) {
   // 'r', written, flushed, applied, clock, reply wanted. Applied equals flushed: what is durable here
   // is as good as applied for a synchronous standby's purposes.
   char message[34];
   message[0] = 'r';
   char* cursor = message + 1;
   const auto now = static_cast<std::uint64_t>(unix_now().value - kEpochOffsetMicros);
-  for (const std::uint64_t value : {received.value, durable.value, durable.value, now}) {
+  for (const std::uint64_t value :
+       {report.received.value, report.durable.value, report.durable.value, now}) {
     const std::uint64_t wire = std::byteswap(value);
     std::memcpy(cursor, &wire, sizeof wire);
     cursor += sizeof wire;
   }
-  *cursor = 0;
+  *cursor = report.reply_wanted ? 1 : 0;
   if (PQputCopyData(connection_.raw(), message, sizeof message) < 0) {
     return fail(connection_.last_error("send a status"));
   }

@@ -52,12 +52,22 @@ class ReplicationStream {
   // Whether the socket holds more right now.
   [[nodiscard]] bool readable() const noexcept;
 
+  struct Report {
+    Lsn received;
+    Lsn durable;
+    bool reply_wanted = false;  // the server answers with a keepalive at once
+  };
+
   // Tells the server what was received and what is durable. Buffered when the socket is full: then
   // wants_write() is true until flush() got rid of it.
-  [[nodiscard]] Status send_status(Lsn received, Lsn durable);
+  [[nodiscard]] Status send_status(const Report& report);
   [[nodiscard]] Status flush();
 
   [[nodiscard]] bool wants_write() const noexcept { return wants_write_; }
+
+  // The server is on this machine or within a millisecond: our receive buffer was made small (see
+  // capture/read_pace.h for what that is good for).
+  [[nodiscard]] bool is_near() const noexcept { return near_; }
 
   [[nodiscard]] int fd() const noexcept { return connection_.fd(); }
 
@@ -76,6 +86,7 @@ class ReplicationStream {
   std::unique_ptr<char, FreeMemory> frame_;
   std::uint64_t bytes_received_ = 0;
   bool wants_write_ = false;
+  bool near_ = false;
 };
 
 }  // namespace cdc::postgres
