@@ -12,6 +12,7 @@
 #include "expr/table_pattern.h"
 #include "model/operation.h"
 #include "postgres/internal/publication_check.h"
+#include "postgres/internal/publication_diagnosis.h"
 #include "postgres/publication_catalog.h"
 #include "postgres/table_rules.h"
 #include "postgres/table_selection.h"
@@ -22,96 +23,59 @@ namespace {
 
 constexpr int kVersionWithGeneratedColumns = 180'000;
 
-// Everything that the plan is made from.
-struct Situation {
-  const config::Config& config;
-  int version = 0;
-  SessionRights rights;
-  std::vector<CatalogTable> catalog;
-  TableRules rules;
-  Selection selection;
-  std::optional<PublicationState> state;
-};
+using Diagnosis = PublicationDiagnosis;
 
-Result<Situation> look(Connection& connection, const config::Config& config) {
-  CDC_ASSIGN(SessionRights rights, load_session_rights(connection));
-  CDC_ASSIGN(auto catalog, list_catalog_tables(connection));
-  CDC_ASSIGN(TableRules rules, TableRules::create(config));
-  CDC_ASSIGN(Selection selection, select_tables(catalog, rules, config));
-  CDC_ASSIGN(auto state, load_publication(connection, publication_name(config)));
-  return Situation{.config = config,
-                   .version = connection.server_version(),
-                   .rights = std::move(rights),
-                   .catalog = std::move(catalog),
-                   .rules = std::move(rules),
-                   .selection = std::move(selection),
-                   .state = std::move(state)};
-}
-
-Status check_selection(const Selection& selection) {
+std::optional<Error> find_tables_fault(const Selection& selection) {
   constexpr std::size_t kShown = 20;
   if (!selection.refusals.empty()) {
-    return fail(Errc::kSourceSetup,
-                "tables: " + join_names(selection.refusals, kShown),
-                "names are taken as they stand, upper case and all; a name without a schema means "
-                "public");
+    return make_error(Errc::kSourceSetup,
+                      "tables: " + join_names(selection.refusals, kShown),
+                      "names are taken as they stand, upper case and all; a name without a schema "
+                      "means public");
   }
   if (selection.tables.empty()) {
-    return fail(Errc::kSourceSetup,
-                "the configuration means no table that exists in this database",
-                "check tables and the database of the source");
+    return make_error(Errc::kSourceSetup,
+                      "the configuration means no table that exists in this database",
+                      "check tables and the database of the source");
   }
-  return {};
+  return std::nullopt;
 }
 
 // A published table whose rows cannot be told apart; see the header.
-Status check_identities(const Situation& now, PublicationPlan& plan) {
+std::optional<Error> find_identity_fault(const Diagnosis& now) {
   std::vector<std::string> refused;
   std::string fixes;
-  for (const IdentityFault& fault : find_identity_faults(now.catalog, now.selection, now.rules)) {
-    const CatalogTable& relation = now.catalog[fault.relation];
-    const bool published =
-        now.state && (now.state->update || now.state->remove) &&
-        (now.state->all_tables || now.state->tables.contains(now.catalog[fault.table].oid));
-    if (fault.accepted || published) {
-      plan.warnings.push_back(cdc::format(
-          "UPDATE and DELETE on {} fail, for everyone, while it is published without a replica "
-          "identity: {}",
-          relation.name(),
-          fault.fix));
+  for (const IdentityFault& fault : now.identity_faults) {
+    if (fault.accepted || now.is_published(fault)) {
       continue;
     }
     constexpr std::size_t kFixesShown = 10;
     if (refused.size() < kFixesShown) {
       fixes += fault.fix + "; ";
     }
-    refused.push_back(relation.name());
+    refused.push_back(now.catalog[fault.relation].name());
   }
   if (refused.empty()) {
-    return {};
+    return std::nullopt;
   }
-  return fail(Errc::kSourceSetup,
-              "not published, since UPDATE and DELETE on tables without a replica identity would "
-              "then fail for everyone: " +
-                  join_names(refused),
-              fixes +
-                  "or add a primary key; where rows are only ever inserted, list operations: "
-                  "[insert] for the table");
+  return make_error(Errc::kSourceSetup,
+                    "not published, since UPDATE and DELETE on tables without a replica identity "
+                    "would then fail for everyone: " +
+                        join_names(refused),
+                    fixes +
+                        "or add a primary key; where rows are only ever inserted, list "
+                        "operations: [insert] for the table");
 }
 
-void warn_of_missing_keys(const Situation& now, PublicationPlan& plan) {
-  std::vector<std::string> keyless;
-  for (const std::size_t i : now.selection.tables) {
-    const CatalogTable& table = now.catalog[i];
-    if (!table.has_primary_key && table.replica_identity != 'i') {
-      keyless.push_back(table.name());
+void warn_of_identities(const Diagnosis& now, PublicationPlan& plan) {
+  for (const IdentityFault& fault : now.identity_faults) {
+    if (now.is_published(fault) || (fault.accepted && !now.existing)) {
+      plan.warnings.push_back(cdc::format(
+          "UPDATE and DELETE on {} fail, for everyone, while it is published without a replica "
+          "identity: {}",
+          now.catalog[fault.relation].name(),
+          fault.fix));
     }
-  }
-  if (!keyless.empty()) {
-    plan.warnings.push_back(
-        "without a primary key a row's events have no common key, only a hash of the row's "
-        "values: " +
-        join_names(keyless));
   }
 }
 
@@ -144,7 +108,7 @@ struct Needs {
   std::vector<const CatalogTable*> adding;  // tables that become published
 };
 
-Needs plan_creation(const Situation& now, bool all_tables, PublicationPlan& plan) {
+Needs plan_creation(const Diagnosis& now, int version, bool all_tables, PublicationPlan& plan) {
   Needs needs{.create = true, .adding = {}};
   for (const std::size_t i : now.selection.tables) {
     needs.adding.push_back(&now.catalog[i]);
@@ -154,13 +118,13 @@ Needs plan_creation(const Situation& now, bool all_tables, PublicationPlan& plan
   plan.statements.push_back(cdc::format("CREATE PUBLICATION {} {} WITH ({})",
                                         expr::quote_identifier(plan.name),
                                         target,
-                                        options_sql(now.version)));
+                                        options_sql(version)));
   return needs;
 }
 
 // What is published beyond the configuration goes: the server must not send, nor anyone with access
 // to the publication see, what was taken out of the list.
-Needs plan_table_changes(const Situation& now, PublicationPlan& plan) {
+Needs plan_table_changes(const Diagnosis& now, PublicationPlan& plan) {
   const PublicationState& state = *now.state;
   const std::string quoted_name = expr::quote_identifier(plan.name);
   Needs needs;
@@ -199,26 +163,28 @@ Needs plan_table_changes(const Situation& now, PublicationPlan& plan) {
   return needs;
 }
 
-Needs plan_statements(const Situation& now, PublicationPlan& plan) {
+Needs plan_statements(const Diagnosis& now,
+                      int version,
+                      bool want_all_tables,
+                      PublicationPlan& plan) {
   const bool all_tables =
-      now.config.all_tables && (now.rights.superuser || (now.state && now.state->all_tables));
-  if (now.config.all_tables && !all_tables) {
+      want_all_tables && (now.rights.superuser || (now.state && now.state->all_tables));
+  if (want_all_tables && !all_tables) {
     plan.warnings.emplace_back(
         "the role is no superuser, so the publication lists the tables that exist now; tables made "
         "later are taken at the next start");
   }
   if (!now.state) {
-    return plan_creation(now, all_tables, plan);
+    return plan_creation(now, version, all_tables, plan);
   }
   // Whether a publication is one of all tables is fixed when it is created.
   if (now.state->all_tables != all_tables) {
     plan.statements.push_back("DROP PUBLICATION " + expr::quote_identifier(plan.name));
-    return plan_creation(now, all_tables, plan);
+    return plan_creation(now, version, all_tables, plan);
   }
-  if (!has_options(*now.state, now.version)) {
-    plan.statements.push_back(cdc::format("ALTER PUBLICATION {} SET ({})",
-                                          expr::quote_identifier(plan.name),
-                                          options_sql(now.version)));
+  if (!has_options(*now.state, version)) {
+    plan.statements.push_back(cdc::format(
+        "ALTER PUBLICATION {} SET ({})", expr::quote_identifier(plan.name), options_sql(version)));
   }
   return all_tables ? Needs{} : plan_table_changes(now, plan);
 }
@@ -233,19 +199,20 @@ std::string joined_statements(const PublicationPlan& plan) {
 }
 
 // All missing rights at once, each with the statement that gives it.
-Status check_rights(const Situation& now, const Needs& needs, const PublicationPlan& plan) {
+std::optional<Error> find_rights_fault(const Diagnosis& now, const Needs& needs) {
+  const PublicationPlan& plan = now.plan;
   if (plan.statements.empty()) {
-    return {};
+    return std::nullopt;
   }
   if (now.rights.in_recovery) {
-    return fail(Errc::kSourceSetup,
-                cdc::format("publication {} does not match the configuration, and the server is a "
-                            "standby, where it cannot be changed",
-                            plan.name),
-                "run at the primary: " + joined_statements(plan));
+    return make_error(Errc::kSourceSetup,
+                      cdc::format("publication {} does not match the configuration, and the server "
+                                  "is a standby, where it cannot be changed",
+                                  plan.name),
+                      "run at the primary: " + joined_statements(plan));
   }
   if (now.rights.superuser) {
-    return {};
+    return std::nullopt;
   }
   const std::string role = expr::quote_identifier(now.rights.user);
   std::vector<std::string> missing;
@@ -273,18 +240,42 @@ Status check_rights(const Situation& now, const Needs& needs, const PublicationP
     missing.push_back("ownership of " + join_names(foreign));
   }
   if (missing.empty()) {
-    return {};
+    return std::nullopt;
   }
-  std::string hint = "either run as a superuser: " + joined_statements(plan) + "; or: ";
-  hint += join_names({grants.begin(), grants.end()});
-  return fail(
+  return make_error(
       Errc::kPermission,
-      cdc::format("publication {} does not match the configuration, and the role {} may not "
-                  "change it; it lacks {}",
+      cdc::format("publication {} does not match the configuration, and the role {} may not change "
+                  "it; it lacks {}",
                   plan.name,
                   now.rights.user,
                   join_names(missing)),
-      std::move(hint));
+      cdc::format("either run as a superuser: {}; or: {}",
+                  joined_statements(plan),
+                  join_names({grants.begin(), grants.end()})));
+}
+
+Result<Diagnosis> load_facts(Connection& connection, const config::Config& config) {
+  CDC_ASSIGN(SessionRights rights, load_session_rights(connection));
+  CDC_ASSIGN(auto catalog, list_catalog_tables(connection));
+  CDC_ASSIGN(TableRules rules, TableRules::create(config));
+  CDC_ASSIGN(Selection selection, select_tables(catalog, rules, config));
+  CDC_ASSIGN(auto state, load_publication(connection, publication_name(config)));
+  PublicationPlan plan{.name = publication_name(config),
+                       .statements = {},
+                       .tables = {},
+                       .warnings = selection.warnings};
+  return Diagnosis{.rights = std::move(rights),
+                   .catalog = std::move(catalog),
+                   .rules = std::move(rules),
+                   .selection = std::move(selection),
+                   .state = std::move(state),
+                   .existing = config.postgres.publication_existing,
+                   .identity_faults = {},
+                   .plan = std::move(plan),
+                   .publication_warnings = {},
+                   .tables_fault = std::nullopt,
+                   .identity_fault = std::nullopt,
+                   .publication_fault = std::nullopt};
 }
 
 }  // namespace
@@ -294,36 +285,74 @@ std::string publication_name(const config::Config& config) {
                                              : config.postgres.publication;
 }
 
-Result<PublicationPlan> plan_publication(Connection& connection, const config::Config& config) {
-  auto looked = look(connection, config);
-  if (!looked) {
-    return fail(with_context(std::move(looked).error(), "plan the publication"));
+bool PublicationDiagnosis::is_published(const IdentityFault& fault) const {
+  return state && (state->update || state->remove) &&
+         (existing || state->all_tables || state->tables.contains(catalog[fault.table].oid));
+}
+
+std::vector<std::string> PublicationDiagnosis::keyless_tables() const {
+  std::vector<std::string> keyless;
+  for (const std::size_t i : selection.tables) {
+    if (!catalog[i].has_primary_key && catalog[i].replica_identity != 'i') {
+      keyless.push_back(catalog[i].name());
+    }
   }
-  Situation& now = *looked;
-  CDC_TRY(check_selection(now.selection));
-  PublicationPlan plan{.name = publication_name(config),
-                       .statements = {},
-                       .tables = {},
-                       .warnings = now.selection.warnings};
-  if (config.postgres.publication_existing) {
-    CDC_TRY(check_existing_publication(connection,
-                                       ExistingPublication{.name = plan.name,
-                                                           .state = now.state,
-                                                           .config = config,
-                                                           .catalog = now.catalog,
-                                                           .rules = now.rules},
-                                       now.selection,
-                                       plan.warnings));
-  } else {
-    const Needs needs = plan_statements(now, plan);
-    CDC_TRY(check_identities(now, plan));
-    CDC_TRY(check_rights(now, needs, plan));
+  return keyless;
+}
+
+Result<PublicationDiagnosis> diagnose_publication(Connection& connection,
+                                                  const config::Config& config) {
+  CDC_ASSIGN(Diagnosis now, load_facts(connection, config));
+  PublicationPlan& plan = now.plan;
+  now.tables_fault = find_tables_fault(now.selection);
+  if (now.existing) {
+    auto checked = check_existing_publication(connection,
+                                              ExistingPublication{.name = plan.name,
+                                                                  .state = now.state,
+                                                                  .config = config,
+                                                                  .catalog = now.catalog,
+                                                                  .rules = now.rules},
+                                              now.selection,
+                                              now.publication_warnings);
+    if (!checked) {
+      now.publication_fault = std::move(checked).error();
+    }
+    plan.warnings.insert(
+        plan.warnings.end(), now.publication_warnings.begin(), now.publication_warnings.end());
+  } else if (!now.selection.tables.empty()) {
+    const Needs needs = plan_statements(now, connection.server_version(), config.all_tables, plan);
+    now.publication_fault = find_rights_fault(now, needs);
   }
-  warn_of_missing_keys(now, plan);
+  now.identity_faults = find_identity_faults(now.catalog, now.selection, now.rules);
+  if (!now.existing) {
+    now.identity_fault = find_identity_fault(now);
+  }
+  warn_of_identities(now, plan);
   for (const std::size_t i : now.selection.tables) {
     plan.tables.push_back(now.catalog[i].name());
   }
-  return plan;
+  return now;
+}
+
+Result<PublicationPlan> plan_publication(Connection& connection, const config::Config& config) {
+  auto diagnosed = diagnose_publication(connection, config);
+  if (!diagnosed) {
+    return fail(with_context(std::move(diagnosed).error(), "plan the publication"));
+  }
+  for (std::optional<Error>* fault :
+       {&diagnosed->tables_fault, &diagnosed->identity_fault, &diagnosed->publication_fault}) {
+    if (*fault) {
+      return fail(*std::move(*fault));
+    }
+  }
+  const std::vector<std::string> keyless = diagnosed->keyless_tables();
+  if (!keyless.empty()) {
+    diagnosed->plan.warnings.push_back(
+        "without a primary key a row's events have no common key, only a hash of the row's "
+        "values: " +
+        join_names(keyless));
+  }
+  return std::move(diagnosed->plan);
 }
 
 Status apply_publication(Connection& connection, const PublicationPlan& plan) {

@@ -157,16 +157,6 @@ Status check_existing_publication(Connection& connection,
                     publication.name,
                     join_names(filtered)));
   }
-  for (const IdentityFault& fault :
-       find_identity_faults(publication.catalog, selection, publication.rules)) {
-    if (publication.state->update || publication.state->remove) {
-      warnings.push_back(cdc::format(
-          "UPDATE and DELETE on {} fail, for everyone, while it is published without a replica "
-          "identity: {}",
-          publication.catalog[fault.relation].name(),
-          fault.fix));
-    }
-  }
   return {};
 }
 

@@ -62,6 +62,11 @@ constexpr Rule kServerRules[] = {
 
     {"3D000", "", Errc::kSourceSetup, "check the database name of the source"},
 
+    {"42501",
+     "output plugin",
+     Errc::kSourceSetup,
+     "ALTER SYSTEM SET output_plugin_libraries = 'pgoutput, test_decoding'; SELECT "
+     "pg_reload_conf()"},
     {"42501", "CheckSlotPermissions", Errc::kPermission, kReplicationRoleHint},
     {"42501", "walsender", Errc::kPermission, kReplicationRoleHint},
     {"42501", "WAL sender", Errc::kPermission, kReplicationRoleHint},

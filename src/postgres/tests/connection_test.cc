@@ -1,5 +1,5 @@
-// Proves against a real server: every way of connecting that can fail is told apart, with a hint and
-// without the password; sessions are pinned; waits end by answer, timeout, loss or stop.
+// Proves against a real server: every way of connecting that can fail is told apart, with a hint
+// and without the password; sessions are pinned; waits end by answer, timeout, loss or stop.
 
 #include "postgres/connection.h"
 

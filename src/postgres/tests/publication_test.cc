@@ -1,6 +1,6 @@
 // Proves on a real server that the publication becomes exactly what the configuration says, and
-// nothing else; that what must not or cannot be published is refused with the SQL that mends it; and
-// that identifiers of every kind survive.
+// nothing else; that what must not or cannot be published is refused with the SQL that mends it;
+// and that identifiers of every kind survive.
 
 #include "postgres/publication.h"
 

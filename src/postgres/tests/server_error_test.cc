@@ -91,6 +91,13 @@ TEST(Classify, KnowsSlotTroublesByCodeAndRoutine) {
   EXPECT_EQ(classified("42704", "publication \"x\" does not exist").code, Errc::kSourceSetup);
 }
 
+TEST(Classify, TellsAnUnlistedPluginFromAMissingRight) {
+  EXPECT_EQ(classified("42501", "library \"pgoutput\" may not be used as an output plugin").code,
+            Errc::kSourceSetup);
+  EXPECT_EQ(classified("42501", "permission denied to use replication slots").code,
+            Errc::kPermission);
+}
+
 TEST(Classify, KeepsTheServersHintWhereWeHaveNone) {
   const Error error = classify(
       ServerReport{.sqlstate = "0A000", .message = "m", .detail = "d", .hint = "h", .routine = ""},
