@@ -46,6 +46,39 @@ Status check_uri_body(std::string_view body) {
   return {};
 }
 
+bool is_port(std::string_view text) noexcept {
+  unsigned value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9' || value > 65'535) {
+      return false;
+    }
+    value = value * 10 + static_cast<unsigned>(c - '0');
+  }
+  return value <= 65'535;
+}
+
+// The hosts between `://` and the path. A password with an unescaped / or @ is mostly noticed here,
+// because what follows its colon then looks like a port.
+Status check_uri_hosts(std::string_view body) {
+  std::string_view hosts = body.substr(0, body.find_first_of("/?"));
+  hosts.remove_prefix(hosts.find('@') + 1);  // none: npos + 1 is 0
+  while (true) {
+    const std::string_view host = hosts.substr(0, hosts.find(','));
+    const std::size_t bracket = host.starts_with('[') ? host.find(']') : 0;
+    const std::size_t colon = host.find(':', std::min(bracket, host.size()));
+    const bool bad_port = colon != std::string_view::npos && !is_port(host.substr(colon + 1));
+    if (bad_port || host.contains('@')) {
+      return fail(Errc::kConfigInvalid,
+                  "the connection URI names a host with an @, or a port that is not a number",
+                  "a / or @ in a user name or password is written %2F or %40");
+    }
+    if (host.size() == hosts.size()) {
+      return {};
+    }
+    hosts.remove_prefix(host.size() + 1);
+  }
+}
+
 // Takes one value of the keyword form off `rest`; false when a quote is not closed.
 bool skip_value(std::string_view& rest) noexcept {
   const bool is_quoted = rest.starts_with('\'');
@@ -100,7 +133,8 @@ Status check_dsn(std::string_view dsn) {
   }
   for (const std::string_view scheme : {"postgres://", "postgresql://"}) {
     if (dsn.starts_with(scheme)) {
-      return check_uri_body(dsn.substr(scheme.size()));
+      CDC_TRY(check_uri_body(dsn.substr(scheme.size())));
+      return check_uri_hosts(dsn.substr(scheme.size()));
     }
   }
   if (dsn.starts_with("mongodb://") || dsn.starts_with("mongodb+srv://")) {

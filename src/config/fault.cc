@@ -1,6 +1,6 @@
 #include "config/fault.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace cdc::config {
 
@@ -22,20 +22,13 @@ std::string Fault::to_string() const {
 }
 
 Error to_error(const std::vector<Fault>& faults) {
-  const Errc first = faults.front().code;
-  const bool alike = std::ranges::all_of(faults, [&](const Fault& f) { return f.code == first; });
-  if (faults.size() == 1) {
-    const Fault& fault = faults.front();
-    Fault without_hint = fault;
-    without_hint.hint.clear();
-    return make_error(first, without_hint.to_string(), fault.hint);
+  Fault first = faults.front();
+  std::string hint = std::exchange(first.hint, {});
+  if (faults.size() > 1) {
+    hint += hint.empty() ? "" : "; ";
+    hint += "`kaptanto validate` names " + std::to_string(faults.size() - 1) + " more";
   }
-  std::string message = std::to_string(faults.size()) + " faults in the configuration";
-  for (const Fault& fault : faults) {
-    message += "\n  ";
-    message += fault.to_string();
-  }
-  return make_error(alike ? first : Errc::kConfigInvalid, message);
+  return make_error(first.code, first.to_string(), std::move(hint));
 }
 
 }  // namespace cdc::config

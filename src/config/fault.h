@@ -20,8 +20,8 @@ struct Fault {
   [[nodiscard]] std::string to_string() const;
 };
 
-// All faults as one error, one per line, for callers that show only that. `faults` is not empty.
-// kUnsupported when all are, else kConfigInvalid or kIo.
+// The first fault as an error that tells how many more there are, for callers that show only that.
+// `faults` is not empty.
 [[nodiscard]] Error to_error(const std::vector<Fault>& faults);
 
 }  // namespace cdc::config

@@ -93,7 +93,7 @@ std::string rule_schema() {
 
 std::string tables_alternatives() {
   return array({object({{"type", "\"null\""}}),
-                object({{"type", "\"string\""}}),
+                reference_schema(),
                 string_list_schema(),
                 object({{"type", "\"object\""}, {"additionalProperties", rule_schema()}})});
 }

@@ -42,15 +42,22 @@ struct Origin {
   std::string place;
 };
 
+// A wrong path is a fault of the configuration, not of the disk.
+Error unreadable(int os_error) {
+  Error error = make_os_error(os_error, "cannot be read");
+  error.code = Errc::kConfigInvalid;
+  return error;
+}
+
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t bytes_max) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
-    return fail(make_os_error(errno, "cannot be read"));
+    return fail(unreadable(errno));
   }
   const UniqueFd file(descriptor);
   struct stat info{};
   if (::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) {
-    return fail(make_os_error(EISDIR, "cannot be read"));
+    return fail(unreadable(EISDIR));
   }
   std::string text;
   std::array<char, 16'384> buffer{};
@@ -60,7 +67,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t byt
       return text;
     }
     if (got < 0 && errno != EINTR) {
-      return fail(make_os_error(errno, "cannot be read"));
+      return fail(unreadable(errno));
     }
     text.append(buffer.data(), got < 0 ? 0 : static_cast<std::size_t>(got));
   }
@@ -163,8 +170,10 @@ class Loader {
   }
 
   void check_whole() {
-    resolve_source();
-    Config& config = loaded_.config;
+    if (!resolve_source() && !inputs_.file) {
+      return;  // a command without anything: what it lacks first is enough to say
+    }
+    const Config& config = loaded_.config;
     if (config.tables.empty() && !config.all_tables && !failed_.contains("tables")) {
       add_fault({},
                 "tables",
@@ -365,7 +374,8 @@ class Loader {
   }
 
   // Settles between `source` and `source-file`: the higher layer wins, the same layer is a fault.
-  void resolve_source() {
+  // False when neither is given.
+  bool resolve_source() {
     const bool has_text = !loaded_.config.source.empty();
     const bool has_file = !source_file_.empty();
     const Origin text = origin_of("source");
@@ -374,23 +384,24 @@ class Loader {
       add_fault(file.place,
                 "source-file",
                 make_error(Errc::kConfigInvalid, "source is given as well", "keep one of the two"));
-      return;
+      return true;
     }
     if (has_file && file.layer > text.layer) {
       read_source_file(file);
-      return;
+      return true;
     }
-    if (!has_text && !failed_.contains("source") && !failed_.contains("source-file")) {
-      add_fault({},
-                "source",
-                inputs_.file
-                    ? make_error(Errc::kConfigInvalid,
-                                 "no database is named",
-                                 "set source or source-file, or use --source")
-                    : make_error(Errc::kConfigInvalid,
-                                 "--source or --config is required",
-                                 "for example --source postgres://user@localhost/database"));
+    if (has_text || failed_.contains("source") || failed_.contains("source-file")) {
+      return true;
     }
+    add_fault({},
+              "source",
+              inputs_.file ? make_error(Errc::kConfigInvalid,
+                                        "no database is named",
+                                        "set source or source-file, or use --source")
+                           : make_error(Errc::kConfigInvalid,
+                                        "--source or --config is required",
+                                        "for example --source postgres://user@localhost/database"));
+    return false;
   }
 
   void read_source_file(const Origin& origin) {

@@ -48,16 +48,18 @@ std::string quantity_text(const OptionSpec& option, std::uint64_t value) {
   }
 }
 
-Status check_bounds(const OptionSpec& option, std::uint64_t value) {
+Status check_bounds(const OptionSpec& option, std::uint64_t value, std::string_view text) {
   const bool too_large = option.maximum != 0 && value > option.maximum;
   if (value >= option.minimum && !too_large) {
     return {};
   }
   const std::string least = quantity_text(option, option.minimum);
   return fail(Errc::kConfigInvalid,
-              option.maximum == 0
-                  ? cdc::format("must be at least {}", least)
-                  : cdc::format("must be {} to {}", least, quantity_text(option, option.maximum)));
+              option.maximum == 0 ? cdc::format("{} is less than {}", shown(option, text), least)
+                                  : cdc::format("{} is not within {} and {}",
+                                                shown(option, text),
+                                                least,
+                                                quantity_text(option, option.maximum)));
 }
 
 Result<OptionValue> parse_boolean(const OptionSpec& option, std::string_view text) {
@@ -86,7 +88,7 @@ Result<OptionValue> parse_integer(const OptionSpec& option, std::string_view tex
   if (!valid) {
     return fail(Errc::kConfigInvalid, cdc::format("{} is not a whole number", shown(option, text)));
   }
-  CDC_TRY(check_bounds(option, value));
+  CDC_TRY(check_bounds(option, value, text));
   return value;
 }
 
@@ -95,7 +97,7 @@ Result<OptionValue> parse_duration_option(const OptionSpec& option, std::string_
   if (!duration) {
     return fail(with_context(duration.error(), shown(option, text)));
   }
-  CDC_TRY(check_bounds(option, static_cast<std::uint64_t>(duration->count())));
+  CDC_TRY(check_bounds(option, static_cast<std::uint64_t>(duration->count()), text));
   return *duration;
 }
 
@@ -104,7 +106,7 @@ Result<OptionValue> parse_size_option(const OptionSpec& option, std::string_view
   if (!size) {
     return fail(with_context(size.error(), shown(option, text)));
   }
-  CDC_TRY(check_bounds(option, *size));
+  CDC_TRY(check_bounds(option, *size, text));
   return *size;
 }
 

@@ -68,13 +68,13 @@ std::vector<model::Operation> read_operations(const YamlNode& node,
   for (const std::string& word : file.expand_list(node, key)) {
     const auto operation = model::parse_operation(word);
     if (!operation || std::ranges::find(kOperations, word) == kOperations.end()) {
-      std::string meant = did_you_mean(word, kOperations);
+      const std::string meant = did_you_mean(word, kOperations);
       file.add_fault(node,
                      key,
                      make_error(Errc::kConfigInvalid,
                                 cdc::format("\"{}\" is not an operation of a table", word),
-                                meant.empty() ? "insert, update, delete, truncate and read are"
-                                              : std::move(meant)));
+                                (meant.empty() ? "" : meant + " ") +
+                                    "insert, update, delete, truncate and read are"));
     } else if (std::ranges::find(operations, *operation) == operations.end()) {
       operations.push_back(*operation);
     }
@@ -205,7 +205,13 @@ std::vector<TableRule> read_tables(const YamlNode& node, const FileView& file) {
       }
       break;
     case YamlNode::Kind::kScalar:
-      if (const auto names = file.expand(node, "tables")) {
+      // One name is a list too; a bare text is more likely a map that lost its colon.
+      if (!node.text.contains("${")) {
+        file.add_fault(
+            node,
+            "tables",
+            make_error(Errc::kConfigInvalid, "must be a map or a list of names", "write [a, b]"));
+      } else if (const auto names = file.expand(node, "tables")) {
         for (std::string& name : split_list(*names)) {
           add_name(std::move(name), node);
         }

@@ -25,7 +25,7 @@ struct FileView {
                                                      std::string_view key) const;
 };
 
-// Reads the `tables` key: a map, a list of names, or one text of names separated by commas.
+// Reads the `tables` key: a map, a list of names, or a ${VAR} of names separated by commas.
 [[nodiscard]] std::vector<TableRule> read_tables(const YamlNode& node, const FileView& file);
 
 // The name itself as a key: two spellings of one table have the same.

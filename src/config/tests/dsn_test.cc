@@ -18,7 +18,10 @@ TEST(DsnShape, AcceptsWhatLibpqTakes) {
                           " host = h  port = 5432 ",
                           "dbname=x",
                           "password=\\ x host=h",
-                          "host='' user=u"}) {
+                          "host='' user=u",
+                          "postgres://[::1]:5432/db",
+                          "postgres://[::1]/db",
+                          "postgres://u@h:/db?x=y:z@w"}) {
     EXPECT_TRUE(check_dsn(dsn).has_value()) << dsn;
   }
 }
@@ -28,6 +31,10 @@ TEST(DsnShape, RefusesTheRestWithoutShowingIt) {
                           "hush://h",
                           "hush@host/db",
                           "postgres:/hush",
+                          "postgres://h:hush/db",
+                          "postgres://u:hu/hush@h/db",
+                          "postgres://u:p@hush@h:1/db",
+                          "postgres://h:65536/hush",
                           "postgres://hush hush@h/db",
                           "postgres://u:hush%@h/db",
                           "postgres://u:hush%zz@h/db",

@@ -53,6 +53,8 @@ TEST(Tables, MapHoldsRules) {
 
 TEST(Tables, ListAndTextHoldNames) {
   EXPECT_EQ(names_of(load_yaml("tables: [a, b.c]")), (std::vector<std::string>{"a", "b.c"}));
+  EXPECT_FALSE(load_yaml("tables: a").ok());
+  EXPECT_FALSE(load_yaml("tables: 5").ok());
   const Environment environment{{"T", R"(x, y."a,b")"}};
   EXPECT_EQ(
       names_of(load_yaml("tables: ${T}", {.flags = {}, .environment = environment, .file = {}})),
@@ -99,7 +101,7 @@ TEST(Tables, FaultsNameTheirPlace) {
             "c.yaml:6:12: tables.public.b.where: column 5: expected a column or a value, found the "
             "end, at the mark: a = >>>\n"
             "c.yaml:7:17: tables.public.b.operations: \"insrt\" is not an operation of a table "
-            "(did you mean \"insert\"?)\n"
+            "(did you mean \"insert\"? insert, update, delete, truncate and read are)\n"
             "c.yaml:7:17: tables.public.b.operations: \"message\" is not an operation of a table "
             "(insert, update, delete, truncate and read are)\n"
             "c.yaml:8:21: tables.public.b.columns: an item of the list is empty\n"
