@@ -14,9 +14,9 @@ inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 // nothing above U+10FFFF). Always ends between characters.
 [[nodiscard]] std::size_t valid_utf8_prefix(std::string_view text) noexcept;
 
-// How many bytes one U+FFFD stands for at the start of `text`, which is not empty and does not start
-// with a well-formed character: the maximal subpart of an ill-formed sequence, as Unicode 3.9 and
-// WHATWG's decoder have it. At least one.
+// How many bytes one U+FFFD stands for at the start of `text`, which is not empty and does not
+// start with a well-formed character: the maximal subpart of an ill-formed sequence, as Unicode
+// 3.9 and WHATWG's decoder have it. At least one.
 [[nodiscard]] std::size_t broken_utf8_length(std::string_view text) noexcept;
 
 // Appends `text`, with each broken sequence replaced by U+FFFD. For bytes that need no escapes.

@@ -1,10 +1,10 @@
 // Renders PostgreSQL's array text as nested JSON arrays, in one pass and without recursion.
 //
-// The text is what array_out prints: [bounds=]{element,{...}}. An element that is empty, spells NULL,
-// or holds a brace, the delimiter, a quote, a backslash or white space stands in quotes, and there
-// each quote and backslash has a backslash before it. Anything else that array_in would read, such as
-// spaces around elements, is not printed by any server and counts as malformed here.
-// Lower bounds are dropped, as to_jsonb drops them: JSON arrays have none.
+// The text is what array_out prints: [bounds=]{element,{...}}. An element that is empty, spells
+// NULL, or holds a brace, the delimiter, a quote, a backslash or white space stands in quotes,
+// and there each quote and backslash has a backslash before it. Anything else that array_in would
+// read, such as spaces around elements, is not printed by any server and counts as malformed
+// here. Lower bounds are dropped, as to_jsonb drops them: JSON arrays have none.
 #include <array>
 #include <cstddef>
 #include <cstring>

@@ -1,7 +1,9 @@
-// Embeds json and jsonb. The server has parsed the text already, but one broken value must not break
-// the line of its event, so it is checked in full, once, while its line breaks are turned to spaces.
-// The text is copied into the output first and checked there: sixteen zero bytes behind it end every
-// scan, so that no step of the scan compares its place with the end.
+// Embeds json and jsonb. The server has parsed the text already, but one broken value must not
+// break the line of its event, so it is checked in full, once, while its line breaks are turned
+// to spaces. The text is copied into the output first and checked there: sixteen zero bytes
+// behind it end every scan, so that no step of the scan compares its place with the end. A check of
+// balance alone would cost about the same, since it must find the strings too; see bench/value_bench.cc
+// for what this costs, which is under a nanosecond per byte.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -33,8 +35,9 @@ char* skip_space(char* at) noexcept {
   }
 }
 
-// Each of the functions below takes the start of a token and returns its end, or null when it is not
-// one. Places are passed in registers: as members they would cost a store and a load per token.
+// Each of the functions below takes the start of a token and returns its end, or null when it is
+// not one. Places are passed in registers: as members they would cost a store and a load per
+// token.
 
 // To the next quote, backslash or control byte of a string.
 char* skip_plain(char* at, bool& has_high_bytes) noexcept {
@@ -231,8 +234,8 @@ class JsonScan {
   bool has_high_bytes_ = false;
 };
 
-// Replaces broken UTF-8 in the text that `out` ends with, from `start` on. The mended copy is written
-// behind the text and then moved down, so that no other buffer is needed.
+// Replaces broken UTF-8 in the text that `out` ends with, from `start` on. The mended copy is
+// written behind the text and then moved down, so that no other buffer is needed.
 void mend(std::size_t start, json::TextBuffer& out) {
   const std::size_t size = out.size() - start;
   // Each byte may become a replacement character. With that much room nothing below moves `out`.

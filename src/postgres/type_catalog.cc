@@ -11,20 +11,18 @@ namespace cdc::postgres {
 namespace {
 
 // pg_type.dat assigns these by hand and never reuses one, so they are the same in every server.
-enum BuiltIn : std::uint32_t {
-  kBool = 16,
-  kInt8 = 20,
-  kInt2 = 21,
-  kInt4 = 23,
-  kJson = 114,
-  kFloat4 = 700,
-  kFloat8 = 701,
-  kTimestamp = 1114,
-  kTimestampTz = 1184,
-  kNumeric = 1700,
-  kJsonb = 3802,
-  kBox = 603,
-};
+constexpr std::uint32_t kBool = 16;
+constexpr std::uint32_t kInt8 = 20;
+constexpr std::uint32_t kInt2 = 21;
+constexpr std::uint32_t kInt4 = 23;
+constexpr std::uint32_t kJson = 114;
+constexpr std::uint32_t kFloat4 = 700;
+constexpr std::uint32_t kFloat8 = 701;
+constexpr std::uint32_t kTimestamp = 1114;
+constexpr std::uint32_t kTimestampTz = 1184;
+constexpr std::uint32_t kNumeric = 1700;
+constexpr std::uint32_t kJsonb = 3802;
+constexpr std::uint32_t kBox = 603;
 
 // OIDs from here on are given out by initdb or by the running server: their meaning differs from
 // one database to the next.
@@ -38,7 +36,8 @@ struct ArrayOid {
   std::uint32_t element;
 };
 
-// Each built-in array type, by OID. int2vector and oidvector are not here: their text has no braces.
+// Each built-in array type, by OID. int2vector and oidvector are not here: their text has no
+// braces.
 constexpr std::array kArrays = std::to_array<ArrayOid>({
     {143, 142},    // xml
     {199, 114},    // json
@@ -192,7 +191,7 @@ ValueKind text_mode_kind(ValueKind kind) noexcept {
 
 }  // namespace
 
-void TypeCatalog::load(std::vector<TypeRow> rows) {
+void TypeCatalog::load(const std::vector<TypeRow>& rows) {
   rows_.clear();
   rows_.reserve(rows.size());
   highest_ = 0;

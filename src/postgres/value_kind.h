@@ -11,7 +11,8 @@
 
 namespace cdc::postgres {
 
-// How a column's text becomes JSON. Decided once per relation from the type, then one switch per value.
+// How a column's text becomes JSON. Decided once per relation from the type, then one switch per
+// value.
 enum class ValueKind : std::uint8_t {
   kText,         // JSON string of the text
   kNumber,       // int2, int4, int8, numeric, float4, float8: bare when finite, else string
@@ -39,17 +40,19 @@ struct TypeRow {
   char delimiter = ',';           // arrays: the element type's delimiter
 };
 
-// Resolves type OIDs to ValueTypes: built-in types by number, others through pg_type rows.
-// An unknown type is text. Thread: one owner.
+// Resolves type OIDs to ValueTypes: built-in types by number, others through pg_type rows. A domain
+// is what stands under it, at up to 32 levels. An unknown type is text, and so are the elements of
+// an array of domains over arrays. Thread: one owner.
 class TypeCatalog {
  public:
   explicit TypeCatalog(config::ValueOptions options) : options_(options) {}
 
   // Replaces what is known of user-defined types.
-  void load(std::vector<TypeRow> rows);
+  void load(const std::vector<TypeRow>& rows);
   [[nodiscard]] ValueType resolve(std::uint32_t type_oid) const;
   // True when the OID is built in or in the loaded rows or below the highest loaded OID; false
-  // means that the type may be newer than the last load.
+  // means that the type may be newer than the last load. The newest enum or composite stays unknown
+  // until a row stands for it or for a later type.
   [[nodiscard]] bool knows(std::uint32_t type_oid) const;
 
  private:
@@ -59,9 +62,11 @@ class TypeCatalog {
   std::uint32_t highest_ = 0;
 };
 
-// Appends the JSON of one non-null value. `text` is PostgreSQL's output under the pinned session
-// settings. Text that is not what its type promises is rendered as a JSON string, never dropped and
-// never an invalid document. Never allocates besides growing `out`.
+// Appends the JSON of one non-null value, which is one line of valid UTF-8 whatever the bytes of
+// `text`. `text` is PostgreSQL's output under the pinned session settings and not a part of `out`.
+// Text that is not what its type promises is rendered as a JSON string, never dropped and never an
+// invalid document; bytes that are not UTF-8, which databases with encoding SQL_ASCII may hold,
+// become U+FFFD. Never allocates besides growing `out`, never recurses without bound.
 void render_value(ValueType type, std::string_view text, json::TextBuffer& out);
 
 // The same value as a `where` condition sees it.

@@ -107,8 +107,9 @@ const char* number_end(const char* begin, const char* end) noexcept {
 }
 
 bool is_number(std::string_view text) noexcept {
-  const char* const end = text.data() + text.size();
-  const char* digits = text.data();
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const char* digits = begin;
   if (digits < end && *digits == '-') {
     ++digits;
   }
@@ -118,7 +119,7 @@ bool is_number(std::string_view text) noexcept {
   if (all_digits(digits, end)) {
     return *digits != '0' || end - digits == 1;
   }
-  return number_end(text.data(), end) == end;
+  return number_end(begin, end) == end;
 }
 
 }  // namespace cdc::postgres::internal

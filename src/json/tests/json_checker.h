@@ -22,41 +22,46 @@ class JsonChecker {
     return text.find_first_of("\n\r") == std::string_view::npos && is_value(text);
   }
 
-  // Decodes each sequence to its number and asks whether that number takes that many bytes.
   [[nodiscard]] static bool is_utf8(std::string_view text) {
-    std::size_t i = 0;
-    while (i < text.size()) {
-      const auto lead = static_cast<std::uint8_t>(text[i]);
-      const std::size_t length = lead < 0x80          ? 1
-                                 : (lead >> 5U) == 6  ? 2
-                                 : (lead >> 4U) == 14 ? 3
-                                 : (lead >> 3U) == 30 ? 4
-                                                      : 0;
-      if (length == 0 || i + length > text.size()) {
+    while (!text.empty()) {
+      const std::size_t length = character_length(text);
+      if (length == 0) {
         return false;
       }
-      std::uint32_t code = length == 1 ? lead : lead & (0x7FU >> length);
-      for (std::size_t k = 1; k < length; ++k) {
-        const auto byte = static_cast<std::uint8_t>(text[i + k]);
-        if ((byte >> 6U) != 2) {
-          return false;
-        }
-        code = (code << 6U) | (byte & 0x3FU);
-      }
-      const std::uint32_t least = length == 1   ? 0
-                                  : length == 2 ? 0x80
-                                  : length == 3 ? 0x800
-                                                : 0x10000;
-      if (code < least || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) {
-        return false;
-      }
-      i += length;
+      text.remove_prefix(length);
     }
     return true;
   }
 
  private:
   explicit JsonChecker(std::string_view text) : text_(text) {}
+
+  // Decodes the sequence at the start to its number and asks whether that number takes that many
+  // bytes. 0 when it is not one character.
+  [[nodiscard]] static std::size_t character_length(std::string_view text) {
+    const auto lead = static_cast<std::uint8_t>(text[0]);
+    if (lead < 0x80) {
+      return 1;
+    }
+    const std::size_t length = (lead >> 5U) == 6    ? 2
+                               : (lead >> 4U) == 14 ? 3
+                               : (lead >> 3U) == 30 ? 4
+                                                    : 0;
+    if (length == 0 || length > text.size()) {
+      return 0;
+    }
+    std::uint32_t code = lead & (0x7FU >> length);
+    for (const char c : text.substr(1, length - 1)) {
+      const auto byte = static_cast<std::uint8_t>(c);
+      if ((byte >> 6U) != 2) {
+        return 0;
+      }
+      code = (code << 6U) | (byte & 0x3FU);
+    }
+    constexpr std::uint32_t kLeast[] = {0x80, 0x800, 0x10000};
+    const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+    return code < kLeast[length - 2] || code > 0x10FFFF || surrogate ? 0 : length;
+  }
 
   [[nodiscard]] char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 

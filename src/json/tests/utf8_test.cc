@@ -1,6 +1,6 @@
-// Proves the check of UTF-8 against a decoder written from the definition, over every sequence of one
-// to three bytes and the edges of four, and the mended string against a byte-wise model that replaces
-// maximal subparts, for random bytes at every length around the sixteen-byte blocks.
+// Proves the check of UTF-8 against a decoder written from the definition, over every sequence of
+// one to three bytes and the edges of four, and the mended string against a byte-wise model that
+// replaces maximal subparts, for random bytes at every length around the sixteen-byte blocks.
 #include "json/utf8.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Feeds any bytes as array text. What comes out must be one JSON value on one line, an array exactly
-// when the text was one, and never longer than each byte can account for.
-// The first byte chooses the element's kind and the delimiter; the rest is PostgreSQL's text.
+// Feeds any bytes as array text. What comes out must be one JSON value on one line, an array
+// exactly when the text was one, and never longer than each byte can account for. The first byte
+// chooses the element's kind and the delimiter; the rest is PostgreSQL's text.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -15,8 +15,8 @@ namespace cdc::postgres::internal {
   return c >= '0' && c <= '9';
 }
 
-// Behind the longest JSON number (RFC 8259, section 6) at the start of [begin, end); null when there
-// is none. "1.x" has none, because the fraction it promises is missing.
+// Behind the longest JSON number (RFC 8259, section 6) at the start of [begin, end); null when
+// there is none. "1.x" has none, because the fraction it promises is missing.
 [[nodiscard]] const char* number_end(const char* begin, const char* end) noexcept;
 
 // True when the whole text is one JSON number.

@@ -1,5 +1,6 @@
-// Proves array text against what PostgreSQL 15 prints, each malformed form, and a round trip: random
-// nested arrays are written as array_out writes them and must come back as the JSON they were made of.
+// Proves array text against what PostgreSQL 15 prints, each malformed form, and a round trip:
+// random nested arrays are written as array_out writes them and must come back as the JSON they
+// were made of.
 #include <random>
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
-// Proves how type OIDs resolve: built-in types and arrays by number, domains and user-defined arrays
-// through rows, the options, and that cycles and unknown types end as text.
+// Proves how type OIDs resolve: built-in types and arrays by number, domains and user-defined
+// arrays through rows, the options, and that cycles and unknown types end as text.
 #include <cstdint>
 #include <vector>
 

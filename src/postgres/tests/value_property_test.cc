@@ -1,6 +1,6 @@
-// Proves that whatever bytes come in for whatever type, what goes out is one valid JSON value on one
-// line: all short texts over the bytes that matter, random bytes, and real texts with a few bytes
-// changed, cut or doubled.
+// Proves that whatever bytes come in for whatever type, what goes out is one valid JSON value on
+// one line: all short texts over the bytes that matter, random bytes, and real texts with a few
+// bytes changed, cut or doubled.
 #include <array>
 #include <memory>
 #include <random>
@@ -91,7 +91,7 @@ TEST(RenderValue, DamagedTexts) {
       R"({a,"b c","d\"e","f\\g","","NULL",NULL,"{"})",
       R"({"{\"a\": \"x\\\"y\", \"b\": [1, null, true]}","null",1})",
       R"({"2026-01-02 03:04:05+00",infinity})",
-      R"({"id": 1, "tags": ["a", "b\u00e9"], "none": null, "nested": {"deep": [[[]]], "n": -1.5e-7}})",
+      R"({"id": 1, "tags": ["a", "b\u00e9"], "none": null, "in": {"deep": [[[]]], "n": -1.5e-7}})",
       "{\n \"a\" : [ true , false ]\r\n}",
       "{\"(1,1),(0,0)\";(2,2)}",
       "gr\xC3\xBC\xC3\x9F dich, \xE2\x82\xAC \xF0\x9F\x98\x80 \"quoted\" \\ text"};

@@ -1,10 +1,11 @@
-// Proves the JSON of single values against a table of what PostgreSQL 15 prints, with the texts that
-// are near to a form but not of it, and what a `where` condition sees of the same values.
+// Proves the JSON of single values against a table of what PostgreSQL 15 prints, with the texts
+// that are near to a form but not of it, and what a `where` condition sees of the same values.
 #include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
 
+#include "base/format.h"
 #include "json/tests/json_checker.h"
 #include "postgres/value_kind.h"
 
@@ -305,7 +306,7 @@ TEST(RenderJson, NestingIsBoundedByTheTextAlone) {
 TEST(RenderJson, StringsOfEveryLengthAroundTheBlocks) {
   for (std::size_t size = 0; size < 70; ++size) {
     const std::string body(size, 'x');
-    const std::string good = "[\"" + body + "\",\"" + body + "\\\"\"]";
+    const std::string good = cdc::format("[\"{0}\",\"{0}\\\"\"]", body);
     ASSERT_EQ(render(ValueKind::kJson, good), good);
     ASSERT_EQ(render(ValueKind::kJson, "\"" + body).front(), '"');
     ASSERT_NE(render(ValueKind::kJson, "\"" + body), "\"" + body);
