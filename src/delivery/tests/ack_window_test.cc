@@ -397,16 +397,18 @@ class RandomHistory {
     ASSERT_EQ(window_.bytes_in_flight(), model_.unacknowledged_bytes());
     ASSERT_EQ(window_.is_idle(), window_.bytes_in_flight() == 0);
     ASSERT_LE(window_.events_in_flight(), 40U);
+    for (std::size_t lane = 0; lane < state::kLaneCount; ++lane) {
+      ASSERT_GE(cursor.lanes[lane], previous_.lanes[lane]) << "W3 in lane " << lane;
+    }
     for (std::uint64_t i = 1; i <= count_; ++i) {
       const LaneSet lanes = lanes_of(model_[i].header);
       const bool is_covered = covers(cursor, lanes, Sequence{i});
       ASSERT_TRUE(!is_covered || model_[i].was_ever_acknowledged) << "W1 at " << i;
+      LaneSet covered_lanes = 0;
       for (std::size_t lane = 0; lane < state::kLaneCount; ++lane) {
-        if ((lanes >> lane & 1) != 0) {
-          ASSERT_EQ(covers(cursor, LaneSet{1} << lane, Sequence{i}), is_covered) << "W2 at " << i;
-        }
-        ASSERT_GE(cursor.lanes[lane], previous_.lanes[lane]) << "W3 in lane " << lane;
+        covered_lanes |= LaneSet{cursor.lanes[lane] >= Sequence{i}} << lane;
       }
+      ASSERT_EQ(covered_lanes & lanes, is_covered ? lanes : 0) << "W2 at " << i;
     }
     previous_ = cursor;
   }
@@ -421,7 +423,7 @@ class RandomHistory {
 };
 
 TEST(AckWindow, AgreesWithTheDefinitionInRandomHistories) {
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     RandomHistory history(seed, 200);
     for (int i = 0; i < 150; ++i) {

@@ -197,10 +197,14 @@ void run_history(std::uint64_t seed) {
   TestJournal journal(64U << 10U);
   MemoryCursors cursors;
   World world;
-  const auto commit = [&] {
-    const auto headers = random_headers(random);
-    world.headers.insert(world.headers.end(), headers.begin(), headers.end());
-    journal.commit(headers);
+  // The sink and the store check against all headers, so these are complete before a worker runs.
+  const auto next_transactions = [&] {
+    std::vector<std::vector<EventHeader>> transactions;
+    for (int i = 0; i < 4; ++i) {
+      const auto headers = transactions.emplace_back(random_headers(random));
+      world.headers.insert(world.headers.end(), headers.begin(), headers.end());
+    }
+    return transactions;
   };
   SinkWorker::Options options{.consumer = "c",
                               .in_flight = {.events = 24, .bytes = 600},
@@ -210,11 +214,12 @@ void run_history(std::uint64_t seed) {
     RandomSink sink(world, random(), static_cast<int>(1 + random() % 60));
     CrashingCursors crashing(world, cursors, sink);
     SinkWorker worker(*journal, crashing, sink, options, [](const Error&) {});
-    commit();
-    commit();
+    const auto transactions = next_transactions();
+    journal.commit(transactions[0]);
+    journal.commit(transactions[1]);
     worker.start();
-    commit();
-    commit();
+    journal.commit(transactions[2]);
+    journal.commit(transactions[3]);
     worker.stop(monotonic_now() + 120s);
     worker.join();
   }

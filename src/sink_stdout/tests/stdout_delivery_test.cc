@@ -22,6 +22,7 @@
 #include "delivery/tests/journal_fixture.h"
 #include "delivery/tests/memory_cursors.h"
 #include "sink_stdout/stdout_sink.h"
+#include "state/cursor_store.h"
 
 namespace cdc::sink_stdout {
 namespace {
@@ -82,8 +83,12 @@ class StdoutDeliveryTest : public testing::Test {
   }
 
   std::unique_ptr<SinkWorker> make_worker(delivery::Sink& sink) {
+    return make_worker(sink, cursors_);
+  }
+
+  std::unique_ptr<SinkWorker> make_worker(delivery::Sink& sink, state::CursorStore& cursors) {
     return std::make_unique<SinkWorker>(*journal_,
-                                        cursors_,
+                                        cursors,
                                         sink,
                                         SinkWorker::Options{.consumer = "stdout"},
                                         [this](const Error& error) {
@@ -219,7 +224,9 @@ TEST_F(StdoutDeliveryTest, AFileHoldsEveryLineAcrossRestarts) {
   for (int i = 0; i < 3; ++i) {
     commit(20);
     StdoutSink sink(file.get());
-    const auto worker = make_worker(sink);
+    const auto cursors = state::CursorStore::open(journal_.directory() / "cursors.db");
+    ASSERT_TRUE(cursors) << cursors.error().to_string();
+    const auto worker = make_worker(sink, **cursors);
     worker->start();
     worker->stop(monotonic_now() + 120s);
     worker->join();
