@@ -64,6 +64,7 @@ class Database {
 
   explicit Database(sqlite3* handle) : handle_(handle) {}
 
+  [[nodiscard]] Status check_pages(const DatabaseOptions& options);
   [[nodiscard]] Status prepare_schema(const DatabaseOptions& options);
 
   std::unique_ptr<sqlite3, Close> handle_;

@@ -2,9 +2,13 @@
 // and newer files are refused by name.
 #include "state/checkpoint_store.h"
 
+#include <csignal>
 #include <fstream>
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -86,6 +90,76 @@ TEST(CheckpointStore, RefusesANewerVersion) {
   const auto store = CheckpointStore::open(path);
   ASSERT_FALSE(store.has_value());
   EXPECT_EQ(store.error().code, Errc::kVersion);
+}
+
+// Damage behind the first page is found when the file is opened, not when the page is needed.
+TEST(CheckpointStore, RefusesADamagedPage) {
+  const testing::TemporaryDirectory directory;
+  const auto path = directory / "checkpoint.db";
+  ASSERT_TRUE(CheckpointStore::open(path).value()->save("default", kCheckpoint).has_value());
+  const auto size = std::filesystem::file_size(path);
+  ASSERT_GT(size, 4096U);
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(4096);
+    file << std::string(size - 4096, '\x5A');
+  }
+  const auto store = CheckpointStore::open(path);
+  ASSERT_FALSE(store.has_value());
+  EXPECT_EQ(store.error().code, Errc::kCorrupt);
+  EXPECT_NE(store.error().message.find("checkpoint.db"), std::string::npos);
+  EXPECT_FALSE(store.error().hint.empty());
+}
+
+TEST(CheckpointStore, NamesADirectoryThatIsReadOnly) {
+  const testing::TemporaryDirectory directory;
+  const auto path = directory / "checkpoint.db";
+  ASSERT_EQ(::chmod(path.parent_path().c_str(), 0555), 0);
+  // Root may write anywhere, so that is given up for the moment.
+  const uid_t user = ::geteuid();
+  ASSERT_TRUE(user != 0 || ::seteuid(65'534) == 0);
+  const auto store = CheckpointStore::open(path);
+  ASSERT_EQ(::seteuid(user), 0);
+  ASSERT_EQ(::chmod(path.parent_path().c_str(), 0700), 0);
+  ASSERT_FALSE(store.has_value());
+  EXPECT_EQ(store.error().code, Errc::kIo);
+  EXPECT_NE(store.error().message.find("checkpoint.db"), std::string::npos);
+  EXPECT_FALSE(store.error().hint.empty());
+}
+
+// Killed in the middle of its work, a process leaves the last checkpoint it was told is saved, or a
+// later one; never a broken file.
+TEST(CheckpointStore, SurvivesAKilledProcess) {
+  const testing::TemporaryDirectory directory;
+  const auto path = directory / "checkpoint.db";
+  for (int round = 0; round < 5; ++round) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      auto store = CheckpointStore::open(path).value();
+      Checkpoint checkpoint = kCheckpoint;
+      for (std::uint64_t lsn = 1;; ++lsn) {
+        checkpoint.acknowledged = Lsn{lsn};
+        const bool saved = store->save("default", checkpoint).has_value();
+        if (!saved || ::write(ends[1], &lsn, sizeof lsn) != sizeof lsn) {
+          ::_exit(1);
+        }
+      }
+    }
+    ::close(ends[1]);
+    std::uint64_t told = 0;
+    for (int i = 0; i <= round * 3; ++i) {
+      ASSERT_EQ(::read(ends[0], &told, sizeof told), static_cast<ssize_t>(sizeof told));
+    }
+    ::kill(child, SIGKILL);
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    ::close(ends[0]);
+    const auto loaded = CheckpointStore::open(path).value()->load("default").value();
+    ASSERT_TRUE(loaded.has_value());
+    EXPECT_GE(loaded->acknowledged.value, told);
+  }
 }
 
 TEST(CheckpointStore, NamesADirectoryThatIsMissing) {
