@@ -25,7 +25,8 @@ MODULES = {
     "delivery": ["base", "journal", "model", "state"],
     "sink_stdout": ["base", "delivery", "journal"],
     "capture": ["base", "config", "model", "postgres", "state"],
-    "app": ["base", "capture", "config", "delivery", "journal", "postgres", "sink_stdout", "state"],
+    "app": ["base", "capture", "config", "delivery", "journal", "json", "postgres", "sink_stdout",
+            "state"],
 }
 
 # Third-party headers, and the one module that may include them (tests are free).

@@ -1,0 +1,168 @@
+#include "app/command_table.h"
+
+#include <algorithm>
+
+#include "config/option.h"
+
+namespace cdc::app {
+namespace {
+
+using config::OptionKind;
+using config::OptionSpec;
+
+ValueKind value_kind_of(const OptionSpec& option) {
+  switch (option.kind) {
+    case OptionKind::kBoolean:
+      return ValueKind::kNone;
+    case OptionKind::kChoice:
+      return ValueKind::kChoice;
+    case OptionKind::kPath:
+      return option.path == "data-dir" ? ValueKind::kDirectory : ValueKind::kFile;
+    default:
+      return ValueKind::kText;
+  }
+}
+
+std::string value_name_of(const OptionSpec& option) {
+  switch (option.kind) {
+    case OptionKind::kBoolean:
+      return "";
+    case OptionKind::kInteger:
+      return "NUMBER";
+    case OptionKind::kDuration:
+      return "DURATION";
+    case OptionKind::kSize:
+      return "SIZE";
+    case OptionKind::kPath:
+      return option.path == "data-dir" ? "DIR" : "FILE";
+    case OptionKind::kList:
+    case OptionKind::kTables:
+      return "LIST";
+    case OptionKind::kChoice:
+      break;
+    case OptionKind::kText:
+    case OptionKind::kBlock:
+      return "TEXT";
+  }
+  std::string names;
+  for (const std::string_view choice : option.choices) {
+    names += names.empty() ? "" : "|";
+    names += choice;
+  }
+  return names;
+}
+
+Flag flag_of(const OptionSpec& option) {
+  return {.name = std::string(option.flag),
+          .value = value_kind_of(option),
+          .value_name = value_name_of(option),
+          .choices = {option.choices.begin(), option.choices.end()},
+          .summary = std::string(option.doc),
+          .default_text = std::string(option.default_text),
+          .environment = config::environment_name(option),
+          .is_secret = option.is_secret,
+          .is_later = option.support != config::Support::kFull};
+}
+
+std::vector<Flag> make_global_flags() {
+  std::vector<Flag> flags{
+      {.name = "config",
+       .value = ValueKind::kFile,
+       .value_name = "FILE",
+       .summary = "Configuration in YAML. Flags win over the environment, that over the file.",
+       .environment = "KAPTANTO_CONFIG"},
+      {.name = "json", .summary = "Results and errors as JSON, where a command has a result."},
+      {.name = "help", .letter = 'h', .summary = "Show the help of the program or of a command."},
+      {.name = "version", .letter = 'v', .summary = "Show the version."},
+  };
+  for (const OptionSpec& option : config::options()) {
+    if (!option.flag.empty()) {
+      flags.push_back(flag_of(option));
+    }
+  }
+  return flags;
+}
+
+std::vector<Command> make_commands() {
+  return {
+      {.path = "run",
+       .summary = "Run the pipeline; the same as no command",
+       .description =
+           "Captures the changes of the source, makes them durable in the event log, and "
+           "delivers them to the output, until it is interrupted.",
+       .uses_configuration = true},
+      {.path = "validate",
+       .summary = "Check the configuration without connecting",
+       .description =
+           "Reads flags, environment and file as a run would, and names every fault with "
+           "its place. Exits with status 3 when there is one.",
+       .uses_configuration = true},
+      {.path = "doctor",
+       .summary = "Check everything the source needs",
+       .description =
+           "Connects to the source once, changes nothing, and checks all that a run needs. "
+           "Each failing line comes with the SQL or setting that mends it. Exits with "
+           "status 10 when a check fails.",
+       .uses_configuration = true},
+      {.path = "journal",
+       .summary = "Look into an event log",
+       .description = "Commands for the event log of a data directory."},
+      {.path = "journal inspect",
+       .summary = "List segments and frames, and check every byte",
+       .description =
+           "Reads the event log in DIR, usually <data-dir>/events, checks everything and "
+           "says where reading would end. It only reads, and may run beside the process.",
+       .flags = {{.name = "events", .summary = "Print every event too."}},
+       .argument = {.name = "DIR", .value = ValueKind::kDirectory}},
+      {.path = "schema",
+       .summary = "Print the JSON Schema of the configuration",
+       .description = "Prints the JSON Schema of the configuration file, for editors.",
+       .flags = {{.name = "markdown", .summary = "Print the reference for people instead."}}},
+      {.path = "completion",
+       .summary = "Print the completion script of a shell",
+       .description =
+           "Prints a script that completes commands, flags and values. In bash: "
+           "source <(kaptanto completion bash). In zsh: source <(kaptanto completion zsh). "
+           "In fish: kaptanto completion fish | source.",
+       .argument = {.name = "SHELL",
+                    .value = ValueKind::kChoice,
+                    .choices = {"bash", "zsh", "fish"}}},
+      {.path = "version",
+       .summary = "Print the version",
+       .description = "Prints version and commit."},
+      {.path = "help",
+       .summary = "Show the help of a command",
+       .description = "Shows the help of the program, or of the command that is named.",
+       .argument =
+           {.name = "COMMAND",
+            .value = ValueKind::kChoice,
+            .choices = {"run", "validate", "doctor", "journal", "schema", "completion", "version"},
+            .is_optional = true}},
+  };
+}
+
+}  // namespace
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> kCommands = make_commands();
+  return kCommands;
+}
+
+const Command* find_command(std::string_view path) {
+  const auto found = std::ranges::find_if(
+      commands(), [&](const Command& command) { return command.path == path; });
+  return found == commands().end() ? nullptr : &*found;
+}
+
+bool is_group(const Command& command) {
+  const std::string prefix = std::string(command.path) + " ";
+  return std::ranges::any_of(commands(),
+                             [&](const Command& other) { return other.path.starts_with(prefix); });
+}
+
+const std::vector<Flag>& global_flags() {
+  static const std::vector<Flag> kFlags = make_global_flags();
+  return kFlags;
+}
+
+}  // namespace cdc::app
