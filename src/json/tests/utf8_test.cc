@@ -142,7 +142,7 @@ TEST(Utf8, AnyBytesGiveTheModelsString) {
   std::mt19937 random(20260101);
   const std::string alphabet =
       "ab\"\\\n\x01\x7F\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\xED\xA0\xFF\xC0";
-  for (int round = 0; round < 50'000; ++round) {
+  for (int round = 0; round < 20'000; ++round) {
     std::string text;
     const std::size_t size = random() % 40;
     const bool any = round % 2 == 0;

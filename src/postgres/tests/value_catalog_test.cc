@@ -117,6 +117,7 @@ TEST(TypeCatalog, CyclesAndAbsurdDepthsEndAsText) {
   EXPECT_EQ(catalog.resolve(20'003), kTextType);
   EXPECT_EQ(catalog.resolve(20'002), array_type(ValueKind::kText));
   std::vector<TypeRow> chain;
+  chain.reserve(100);
   for (std::uint32_t i = 0; i < 100; ++i) {
     chain.push_back({.oid = 20'000 + i, .base_oid = i == 0 ? 23 : 20'000 + i - 1});
   }

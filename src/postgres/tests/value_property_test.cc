@@ -62,15 +62,16 @@ void expect_all_of(std::string_view alphabet, std::size_t size_max) {
 }
 
 TEST(RenderValue, AllShortTextsOverTheBytesThatMatter) {
-  expect_all_of("{},\"\\1N ", 5);
-  expect_all_of("[]{}:,\"1", 5);
-  expect_all_of("-+.e015", 5);
-  expect_all_of(std::string_view("\xC3\xA9\xFF\"\\\n\0", 7), 5);
+  expect_all_of("{},\"1", 5);
+  expect_all_of("{},\"\\1N ", 4);
+  expect_all_of("[]{}:,\"1", 4);
+  expect_all_of("-+.e01", 4);
+  expect_all_of(std::string_view("\xC3\xA9\xFF\"\\\n\0", 7), 4);
 }
 
 TEST(RenderValue, RandomBytes) {
   std::mt19937 random(20260103);
-  for (int round = 0; round < 20'000; ++round) {
+  for (int round = 0; round < 5'000; ++round) {
     std::string text(random() % 80, ' ');
     for (char& c : text) {
       c = static_cast<char>(random() & 0xFFU);
@@ -100,7 +101,7 @@ TEST(RenderValue, DamagedTexts) {
     return random() % bound;
   };
   constexpr std::string_view kBytes = "{}[]\",;:\\ \n\r\t01eE+-.tfnNU\xC3\xA9\xFF";
-  for (int round = 0; round < 40'000; ++round) {
+  for (int round = 0; round < 12'000; ++round) {
     std::string text(kSeeds[below(kSeeds.size())]);
     for (std::size_t change = 1 + below(3); change > 0 && !text.empty(); --change) {
       const std::size_t at = below(text.size());

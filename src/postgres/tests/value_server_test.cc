@@ -119,12 +119,12 @@ class ValueServerTest : public testing::Test {
 
   // Fills table `v` with the sample's values, the special ones first.
   static bool fill(Connection& connection, const Sample& sample) {
-    static_cast<void>(connection.query("DROP TABLE IF EXISTS v"));
     const std::string specials = sample.specials.empty()
                                      ? std::string("NULL")
                                      : cdc::format("(ARRAY[{}])[n + 1]", sample.specials);
     const std::string sql = cdc::format(
-        "SELECT setseed(0.5); CREATE TABLE v AS SELECT n, coalesce({}::text, ({})::text)::{} AS v "
+        "DROP TABLE IF EXISTS v; SELECT setseed(0.5); CREATE TABLE v AS SELECT n, "
+        "coalesce({}::text, ({})::text)::{} AS v "
         "FROM generate_series(0, {}) n",
         specials,
         sample.random,
