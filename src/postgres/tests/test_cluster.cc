@@ -79,7 +79,7 @@ std::optional<Account> server_account() {
   ::prctl(PR_SET_PDEATHSIG, SIGQUIT);
   ::setenv("LC_ALL", "C", 1);
   ::setenv("TZ", "UTC", 1);
-  ::execv(arguments[0], arguments);
+  ::execvp(arguments[0], arguments);
   ::_exit(127);
 }
 
@@ -98,17 +98,6 @@ pid_t spawn(std::vector<std::string> arguments, const std::filesystem::path& log
     become_program(account, log, pointers.data());
   }
   return child;
-}
-
-void run_to_end(std::vector<std::string> arguments, const std::filesystem::path& log) {
-  const std::string name = arguments.front();
-  const pid_t child = spawn(std::move(arguments), log);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (status != 0) {
-    give_up(name + " failed\n" + read_file(log));
-  }
 }
 
 std::uint16_t free_port() {
@@ -174,18 +163,18 @@ void TestCluster::create() {
     }
   }
   const std::filesystem::path data = folder_ / "data";
-  run_to_end({(bin_ / "initdb").string(),
-              "-D",
-              data.string(),
-              "-U",
-              "postgres",
-              "-A",
-              "trust",
-              "-E",
-              "UTF8",
-              "--locale=C",
-              "--no-sync"},
-             folder_ / "initdb.log");
+  run_program({(bin_ / "initdb").string(),
+               "-D",
+               data.string(),
+               "-U",
+               "postgres",
+               "-A",
+               "trust",
+               "-E",
+               "UTF8",
+               "--locale=C",
+               "--no-sync"},
+              folder_ / "initdb.log");
   std::ofstream conf{data / "postgresql.conf", std::ios::app};
   conf << "\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '" << folder_.string()
        << "'\nwal_level = logical\nfsync = off\nmax_wal_senders = 10\nmax_replication_slots = 10\n"
@@ -262,6 +251,13 @@ void TestCluster::add_hba(std::string_view lines) {
   reload();
 }
 
+void TestCluster::configure(const std::vector<std::string>& settings) {
+  for (const std::string& setting : settings) {
+    run({"ALTER SYSTEM SET " + setting});
+  }
+  reload();
+}
+
 void TestCluster::reload() {
   // The load time changes once the postmaster has read the files; new sessions then follow them.
   Connection connection = connect();
@@ -312,6 +308,17 @@ std::string TestCluster::ask(const std::string& sql, std::string_view database) 
     give_up(sql + "\n" + (result ? "no row" : result.error().to_string()));
   }
   return std::string{result->text(0, 0)};
+}
+
+void run_program(std::vector<std::string> arguments, const std::filesystem::path& log) {
+  const std::string name = arguments.front();
+  const pid_t child = spawn(std::move(arguments), log);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (status != 0) {
+    give_up(name + " failed\n" + read_file(log));
+  }
 }
 
 void wait_until(Connection& connection, const std::string& sql) {

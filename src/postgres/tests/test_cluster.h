@@ -59,6 +59,8 @@ class TestCluster {
 
   // Puts `lines` in front of pg_hba.conf, or settings behind postgresql.conf, and reloads.
   void add_hba(std::string_view lines);
+  // Sets as ALTER SYSTEM does, for sessions that begin afterwards.
+  void configure(const std::vector<std::string>& settings);
   void restart(const std::vector<std::string>& settings = {});
   void restart_as_standby();  // of nobody: in recovery for ever, readable
   void stop();
@@ -78,6 +80,10 @@ class TestCluster {
   pid_t server_ = -1;
   StopSignal no_stop_;
 };
+
+// Runs a program to its end as the account of the server, so that the files it makes are the
+// server's; its output goes to `log`. Aborts when it fails.
+void run_program(std::vector<std::string> arguments, const std::filesystem::path& log);
 
 // Waits until `sql` gives `t` in its first column; aborts when it has not after ten seconds.
 void wait_until(Connection& connection, const std::string& sql);
