@@ -53,7 +53,7 @@ BANNED = [
     (r"\bstd::regex\b", "write a small parser: std::regex is slow and recursive", None),
     (r"\bstd::(?:cout|cerr|clog)\b", "use base/log.h, or write to the descriptor", TESTS),
     # Wrapped at once is fine: make_unique cannot reach a private constructor.
-    (r"(?<!>\()\bnew\s+[A-Za-z_(]", "use std::make_unique or a value", None),
+    (r"^(?!.*\bunique_ptr<).*?\b(new\s+[A-Za-z_(])", "use std::make_unique or a value", None),
     (r"\bdelete\s+[A-Za-z_(*]", "let an owner release it", None),
     (r"\b(?:malloc|calloc|realloc)\s*\(", "use a container", None),
     (r"\bstd::expected\b", "use Result<T> of base/result.h", r"^src/base/result\.h$"),
@@ -141,9 +141,10 @@ class Tidy:
                     self.fault(path, 1, f"format header without the heading `{heading}`")
         for number, line in enumerate(code.split("\n"), 1):
             for pattern, instead, allowed in BANNED:
-                if re.search(pattern, line) and not (allowed and re.search(allowed, path)):
-                    found = re.search(pattern, line).group(0).strip()
-                    self.fault(path, number, f"`{found}` is banned: {instead}")
+                found = re.search(pattern, line)
+                if found and not (allowed and re.search(allowed, path)):
+                    name = found.group(found.lastindex or 0).strip()
+                    self.fault(path, number, f"`{name}` is banned: {instead}")
         for number, line in enumerate(text.split("\n"), 1):
             if re.search(r"NOLINT(?!\w*\([a-z])", line) and not re.search(r"NOLINTEND", line):
                 self.fault(path, number, "NOLINT must name the check")

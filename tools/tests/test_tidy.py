@@ -87,7 +87,7 @@ class TidyTest(unittest.TestCase):
                            "int newest = filesystem(1); /* malloc(1) */\nA(const A&) = delete;\n"})
 
     def test_exemptions(self):
-        self.assert_clean({"src/json/a.cc": "auto a = std::unique_ptr<A>(new A(1));\n"})
+        self.assert_clean({"src/json/a.cc": "std::unique_ptr<A> a(new A(1));\n"})
         self.assert_clean({"src/base/result.h": "#pragma once\nusing R = std::expected<A, B>;\n"})
         self.assert_clean({"src/base/sync/a.cc": "#include <mutex>\n"})
         self.assert_clean({"src/json/tests/a_test.cc": "#include <thread>\n"})
