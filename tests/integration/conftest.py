@@ -82,8 +82,7 @@ def pipeline(request, tmp_path):
     for kaptanto in made:
         if failed:
             print(f"--- {kaptanto.folder.name}: {kaptanto.describe()}")
-        if kaptanto.process is not None:
-            kaptanto.kill()
+        kaptanto.kill()
         # Preallocated journal segments would fill the disk over a whole run.
         shutil.rmtree(kaptanto.data_dir, ignore_errors=True)
 

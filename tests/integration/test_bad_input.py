@@ -301,7 +301,7 @@ def with_role(db, name, attributes):
 def password_role(db):
     with_role(db, "with_password", "SUPERUSER REPLICATION PASSWORD 'right'")
     yield "with_password"
-    db.execute("DROP ROLE with_password")
+    db.execute("DROP OWNED BY with_password", "DROP ROLE with_password")
 
 
 def run_against(dsn, tmp_path, *flags):
@@ -366,9 +366,11 @@ def test_password_on_the_command_line_is_not_shown_by_ps(db, tmp_path, password_
 
 
 def test_role_without_replication_right(db, tmp_path):
-    db.execute("DROP ROLE IF EXISTS plain", "CREATE ROLE plain LOGIN")
+    db.execute("DROP ROLE IF EXISTS plain", "CREATE ROLE plain LOGIN",
+               "CREATE PUBLICATION mine FOR TABLE kaptanto_marker")
     try:
-        done = run_against(db.dsn(user="plain"), tmp_path)
+        done = run_against(db.dsn(user="plain"), tmp_path, "--postgres-publication", "mine",
+                           "--postgres-publication-mode", "existing")
         assert_one_clear_line(done, 4, "REPLICATION", "plain")
     finally:
         db.execute("DROP ROLE plain")

@@ -271,8 +271,13 @@ def test_journal_inspect_of_something_else(make, tmp_path):
     assert len(done.error_lines) == 1 and str(path) in done.err, done
 
 
-def test_journal_inspect_names_damage(journal):
-    kaptanto, _ = journal
+def test_journal_inspect_names_damage(db, pipeline):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    kaptanto = pipeline(db, tables=["t"]).start_streaming()
+    for number in range(3):
+        db.execute(f"INSERT INTO t VALUES ({number})")
+        kaptanto.drain()
+    kaptanto.stop()
     path = next(p for p in sorted((kaptanto.data_dir / "events").iterdir()) if p.is_file())
     data = bytearray(path.read_bytes())
     data[data.find(b'"operation":"insert"')] ^= 0x20

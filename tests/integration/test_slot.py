@@ -20,11 +20,10 @@ def expect_stop(kaptanto, code, *words):
     """The process ends with `code` and one error that holds every word."""
     kaptanto.start()
     assert kaptanto.wait_exit(20) == code, kaptanto.describe()
-    errors = [line for line in kaptanto.stderr.splitlines() if '"level":"error"' in line
-              or not line.startswith("{")]
-    assert errors, kaptanto.describe()
+    errors = [str(r).lower() for r in kaptanto.log if r["level"] in ("error", "plain")]
+    assert len(errors) == 1, kaptanto.describe()
     for word in words:
-        assert any(word.lower() in line.lower() for line in errors), (word, errors)
+        assert word.lower() in errors[0], (word, errors)
     assert kaptanto.events == []
 
 

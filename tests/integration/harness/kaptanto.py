@@ -1,9 +1,11 @@
 """The binary under test, driven from outside."""
 
+import contextlib
 import json
 import os
 import pathlib
 import signal
+import sqlite3
 import subprocess
 import threading
 import time
@@ -38,17 +40,21 @@ class Finished:
     @property
     def error_lines(self):
         """Lines on stderr that are not log records below error."""
-        return [line for line in self.err.splitlines() if line and not _is_quiet_record(line)]
+        quiet = ("debug", "info", "warn")
+        return [line for line in self.err.splitlines()
+                if line and _log_record(line)["level"] not in quiet]
 
     def __repr__(self):
         return f"exit {self.code}\n--- stdout\n{self.out[-3000:]}\n--- stderr\n{self.err[-6000:]}"
 
 
-def _is_quiet_record(line):
+def _log_record(line):
+    """The record of a log line, its level in lower case; `plain` for what is no record."""
     try:
-        return json.loads(line).get("level") in ("debug", "info", "warn")
-    except ValueError:
-        return False
+        record = json.loads(line)
+        return {**record, "level": record["level"].lower()}
+    except (ValueError, KeyError, AttributeError, TypeError):
+        return {"level": "plain", "msg": line.rstrip()}
 
 
 def run_command(*arguments, env=None, cwd=None, stdin=None, timeout=20.0, user=None):
@@ -209,7 +215,9 @@ class Kaptanto:
 
     def kill(self):
         """kill -9; what it had written to the pipe is still read."""
-        if self.process and self.process.poll() is None:
+        if self.process is None:
+            return None
+        if self.process.poll() is None:
             self.process.kill()
         self.read_stdout()
         return self.wait_exit(10.0)
@@ -294,6 +302,13 @@ class Kaptanto:
             lambda: self.db.slot(self.slot_name).confirmed_flush >= position,
             timeout, "acknowledged position",
         )
+
+    def saved_cursor(self):
+        """Sequence up to which the running process has saved that stdout has everything."""
+        path = self.data_dir / "cursors.db"
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            row = database.execute("SELECT lowest FROM consumer_cursors").fetchone()
+        return row[0] if row else 0
 
     @property
     def journal(self):
@@ -383,10 +398,7 @@ class Kaptanto:
             text = line.decode("utf-8", "replace")
             with self._changed:
                 self._raw_errors.append(text)
-                try:
-                    self._log.append(json.loads(text))
-                except ValueError:
-                    self._log.append({"level": "plain", "msg": text.rstrip()})
+                self._log.append(_log_record(text))
                 self._changed.notify_all()
 
     def _fail(self, fault):
