@@ -20,10 +20,12 @@
 
 namespace cdc::app {
 
-// Everything that runs, wired by hand and in one place: source thread, journal appender, sink worker.
+// Everything that runs, wired by hand and in one place: source thread, journal appender, sink
+// worker.
 //
-// Order     Opened from the bottom up; stopped in the direction of the data: the source hands on what
-//           is whole, the appender makes it durable, the sink delivers what it can until the deadline.
+// Order     Opened from the bottom up; stopped in the direction of the data: the source hands on
+//           what is whole, the appender makes it durable, the sink delivers what it can until the
+//           deadline.
 // Thread    The main thread. `failures` gets what ended a part for good, from any thread.
 class RunningPipeline {
  public:

@@ -15,7 +15,8 @@ class Backoff {
   Backoff(std::chrono::milliseconds first, std::chrono::milliseconds last, std::uint64_t seed)
       : first_(first), last_(last), ceiling_(first), random_(seed) {}
 
-  // The delay before the next try; at least a tenth of the ceiling, so that it never is a busy loop.
+  // The delay before the next try; at least a tenth of the ceiling, so that it never is a busy
+  // loop.
   [[nodiscard]] std::chrono::milliseconds next() {
     const auto low = std::max<std::int64_t>(1, ceiling_.count() / 10);
     std::uniform_int_distribution<std::int64_t> delay(low, std::max(low, ceiling_.count()));

@@ -30,7 +30,8 @@ class Pipeline {
   }
 
   // Hands the batch on if the journal can take it. `continues_after(tail_events)` is then told how
-  // many events of an unfinished transaction went along and says whether the next batch continues it.
+  // many events of an unfinished transaction went along and says whether the next batch continues
+  // it.
   template <class ContinuesAfter>
   bool try_hand_on(ContinuesAfter continues_after) {
     handoff_->free_event().drain();

@@ -25,8 +25,8 @@ namespace {
 constexpr milliseconds kFirstDelay{500};
 constexpr milliseconds kLastDelay{30'000};
 
-// Statuses often enough that the server never times us out, whatever it is set to; and patience with
-// a silent server in proportion, since it may be busy with a huge transaction.
+// Statuses often enough that the server never times us out, whatever it is set to; and patience
+// with a silent server in proportion, since it may be busy with a huge transaction.
 StreamTimes times_of(const config::Config& config, const postgres::ServerIdentity& server) {
   StreamTimes times{.status_interval = config.postgres.status_interval};
   if (server.wal_sender_timeout_ms > 0) {
@@ -117,8 +117,8 @@ Result<PostgresSource::Prepared> PostgresSource::prepare(postgres::Connection& c
   CDC_ASSIGN(auto server, postgres::identify_server(connection));
   CDC_ASSIGN(const auto checkpoint, parts_.checkpoints.load(config.source_id));
   CDC_TRY(check_identity(checkpoint, server));
-  // The publication first: the server looks it up as of each change, and a slot made before it would
-  // meet changes from a time without one.
+  // The publication first: the server looks it up as of each change, and a slot made before it
+  // would meet changes from a time without one.
   CDC_ASSIGN(const auto plan, postgres::plan_publication(connection, config));
   for (const std::string& warning : plan.warnings) {
     log::warn(warning);

@@ -21,8 +21,8 @@ namespace cdc::capture {
 // Captures one PostgreSQL database: connects, sees to publication and slot, streams, and does so
 // again after every fault that may pass, with growing delays that start over once a stream has run.
 //
-// Errors    run() ends with the first fault that trying again cannot mend, or without one when asked
-//           to stop.
+// Errors    run() ends with the first fault that trying again cannot mend, or without one when
+//           asked to stop.
 // Thread    run() is the source thread's body. Lifetime: the parts outlive the source.
 class PostgresSource {
  public:

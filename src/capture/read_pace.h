@@ -10,13 +10,13 @@ namespace cdc::capture {
 
 // Decides how long to leave the socket alone before it is read again.
 //
-// Why     A walsender sends message by message. As long as our kernel takes each at once, each costs
-//         the server a segment: half of its time and more. A client that looks away for some
-//         milliseconds behind a small receive buffer closes the window; sending is then a mere append
-//         to the server's queue, and the same server is about twice as fast. docs/adr/0008.
-// When    Only under a backlog: kEntryBytes without a real wait in between. A live stream that waits
-//         for its next commit never gets there, so its latency is untouched. A reading that brings
-//         less than kBusyBytesPerMs ends it.
+// Why     A walsender sends message by message. As long as our kernel takes each at once, each
+//         costs the server a segment: half of its time and more. A client that looks away for some
+//         milliseconds behind a small receive buffer closes the window; sending is then a mere
+//         append to the server's queue, and the same server is about twice as fast. docs/adr/0008.
+// When    Only under a backlog: kEntryBytes without a real wait in between. A live stream that
+//         waits for its next commit never gets there, so its latency is untouched. A reading that
+//         brings less than kBusyBytesPerMs ends it.
 // How     The pause follows the rate, so that a reading brings about kGulpBytes: longer ones would
 //         fill the server's queue and make it wait for us.
 // Thread  One owner.

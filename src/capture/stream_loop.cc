@@ -15,7 +15,8 @@ using postgres::TransactionDecoder;
 
 namespace {
 
-// Under a backlog batches grow before they are handed on, but no transaction waits longer than this.
+// Under a backlog batches grow before they are handed on, but no transaction waits longer than
+// this.
 constexpr std::chrono::milliseconds kBatchDelayMax{4};
 // A durable advance is reported at once when idle and at most this often when busy.
 constexpr std::chrono::milliseconds kReportInterval{100};

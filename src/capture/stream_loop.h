@@ -25,8 +25,8 @@ struct StreamTimes {
 // One connection's life: reads the stream, decodes it, hands batches to the journal and tells the
 // server what is durable, until the connection fails or we are asked to stop.
 //
-// Invariants  L1 the loop never waits for the journal, for the catalog or for a sink: it polls all of
-//                them at once, so a status goes out on time whatever is stuck.
+// Invariants  L1 the loop never waits for the journal, for the catalog or for a sink: it polls all
+//                of them at once, so a status goes out on time whatever is stuck.
 //             L2 while the journal cannot take more, the socket is not read: the server waits.
 //             L3 only durable positions are acknowledged.
 // Thread      The source thread.

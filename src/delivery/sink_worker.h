@@ -39,15 +39,15 @@ enum class StartAt : std::uint8_t {
 //             The sink says kClosed, or anything fails for good (kCorrupt or kNotFound from the
 //             journal, an error of the cursor store, a sink error that is not retryable): the same,
 //             with a second for the sink, and then EndHandler with the error.
-//             A retryable sink error: waits a random time of up to 100 ms, doubling to 30 s until an
-//             event is acknowledged, and submits again from the lowest unacknowledged event.
+//             A retryable sink error: waits a random time of up to 100 ms, doubling to 30 s until
+//             an event is acknowledged, and submits again from the lowest unacknowledged event.
 // Invariants  D1 a saved cursor covers acknowledged events only (W1).
 //             D2 no event is submitted before it is durable.
 //             D3 the worker only waits in poll(), and never for something it cannot use: while the
 //                sink is full, new events do not wake it.
 // Bounds      AckWindow::Limits in flight and one frame of the journal in the reader.
-// Thread      start(), stop(), join() from the owner; passed() from any; EndHandler is called on the
-//             worker's thread as its last act and must not join().
+// Thread      start(), stop(), join() from the owner; passed() from any; EndHandler is called on
+//             the worker's thread as its last act and must not join().
 // Lifetime    journal, cursors and sink outlive the worker. The destructor stops without delay.
 class SinkWorker {
  public:

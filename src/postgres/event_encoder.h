@@ -18,8 +18,8 @@ struct TransactionInfo {
   Lsn commit_lsn;
   UnixMicros commit_time;
   std::uint32_t xid = 0;
-  // The time inside event ids: the commit time, or zero where the source gives none, so that an id is
-  // the same whenever the event is sent again.
+  // The time inside event ids: the commit time, or zero where the source gives none, so that an id
+  // is the same whenever the event is sent again.
   UnixMicros id_time = commit_time;
 };
 

@@ -10,19 +10,22 @@
 
 // Purpose     Parses the messages of PostgreSQL's pgoutput plugin, protocol versions 1 and 2, text
 //             format. It only takes messages apart; what they mean is transaction_decoder.h's task.
-// Layout      One byte of type, then big-endian integers, zero-terminated strings and tuples. Inside
-//             a streamed block the messages R Y I U D T M carry the xid of their (sub)transaction
-//             as four bytes behind the type. A tuple is a 16-bit column count, then per column
-//             'n' (null), 'u' (unchanged TOAST value, not sent) or 't' with a 32-bit length and text.
+// Layout      One byte of type, then big-endian integers, zero-terminated strings and tuples.
+//             Inside a streamed block the messages R Y I U D T M carry the xid of their
+//             (sub)transaction as four bytes behind the type. A tuple is a 16-bit column count,
+//             then per column 'n' (null), 'u' (unchanged TOAST value, not sent) or 't' with a
+//             32-bit length and text.
 // Checksum    None; TCP and TLS have theirs.
-// Limits      A message is at most 1 GB (PostgreSQL's own bound). A tuple has at most 65,535 columns,
-//             each of which takes a byte of the message, so memory is bounded by the message.
+// Limits      A message is at most 1 GB (PostgreSQL's own bound). A tuple has at most 65,535
+//             columns, each of which takes a byte of the message, so memory is bounded by the
+//             message.
 // Endings     Truncated, overlong or otherwise malformed: the parse function returns false and its
 //             output is unspecified. Unknown types are the caller's to refuse.
 // Invariants  P1 no read outside the message. P2 every byte of a message is accounted for.
 // Thread      Pure functions. Lifetime: every view points into the message.
 // Example     42 00000000 01779318 0002A1B2C3D4E5F6 000002DB
-//             Begin: commit LSN 0/1779318, commit time, xid 731 (golden: pgoutput_protocol_test.cc).
+//             Begin: commit LSN 0/1779318, commit time, xid 731 (golden:
+//             pgoutput_protocol_test.cc).
 // Spec        PostgreSQL documentation, chapter "Logical Replication Message Formats".
 namespace cdc::postgres {
 

@@ -40,9 +40,9 @@ struct RelationShape {
 
 // A table made ready for rows: everything about it that an event needs, rendered once.
 //
-// Key       Columns in the order of the primary key; of the replica identity index when the identity
-//           is USING INDEX, because deletes carry nothing else; when there is neither, the key is a
-//           hash of the row (row_hash_key).
+// Key       Columns in the order of the primary key; of the replica identity index when the
+//           identity is USING INDEX, because deletes carry nothing else; when there is neither, the
+//           key is a hash of the row (row_hash_key).
 // Lifetime  The rule points into TableRules, which outlives the relation. Thread: one owner.
 struct Relation {
   struct Column {

@@ -53,12 +53,13 @@ std::string start_command(const StreamOptions& options) {
   return command + ")";
 }
 
-// The kernel doubles it. Smaller ones stall on loopback, whose segments are 64 KiB; larger ones keep
-// the window open, so that the server sends a segment per message.
+// The kernel doubles it. Smaller ones stall on loopback, whose segments are 64 KiB; larger ones
+// keep the window open, so that the server sends a segment per message.
 constexpr int kNearReceiveBytes = 64 << 10;
 constexpr std::uint32_t kNearMicros = 1'000;
 
-// Whether the server is near. If so, our receive buffer becomes small; a distant one needs the window.
+// Whether the server is near. If so, our receive buffer becomes small; a distant one needs the
+// window.
 bool prepare_near_socket(int fd) noexcept {
   int domain = 0;
   socklen_t size = sizeof domain;
@@ -185,8 +186,8 @@ Result<ReplicationStream::Frame> ReplicationStream::next() {
 }
 
 Status ReplicationStream::send_status(const Report& report) {
-  // 'r', written, flushed, applied, clock, reply wanted. Applied equals flushed: what is durable here
-  // is as good as applied for a synchronous standby's purposes.
+  // 'r', written, flushed, applied, clock, reply wanted. Applied equals flushed: what is durable
+  // here is as good as applied for a synchronous standby's purposes.
   char message[34];
   message[0] = 'r';
   char* cursor = message + 1;

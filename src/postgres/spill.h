@@ -20,13 +20,14 @@ struct SpillBudget {
   std::size_t memory_bytes = 0;
 };
 
-// The messages of one streamed transaction, kept until it commits or aborts, in the order they came.
+// The messages of one streamed transaction, kept until it commits or aborts, in the order they
+// came.
 //
 // Purpose     Flat memory for a transaction of any size: once the shared budget is used up, this
 //             buffer moves to a file that has no name and vanishes with the process.
 // Invariants  S1 read() gives back exactly what append() took, in order, without the messages of
-//             aborted subtransactions, except those that describe tables: the server sends a table's
-//             description once per transaction, whichever subtransaction touched it first.
+//             aborted subtransactions, except those that describe tables: the server sends a
+//             table's description once per transaction, whichever subtransaction touched it first.
 // Errors      kNoSpace, kIo. Thread: one owner. Lifetime: the budget outlives the buffer.
 class SpillBuffer {
  public:

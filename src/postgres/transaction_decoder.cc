@@ -264,7 +264,8 @@ Status TransactionDecoder::check_shape(Relation& relation, model::EventBatch& ba
   return {};
 }
 
-// Counts an event that was just rendered, and takes it out again if the journal has it already (T3).
+// Counts an event that was just rendered, and takes it out again if the journal has it already
+// (T3).
 void TransactionDecoder::finish_event(model::EventBatch& batch) {
   ++counters_.events;
   if (++emitted_ <= handed_) {

@@ -20,7 +20,8 @@ namespace cdc::sink_stdout {
 // Purpose     One write() for as much of a frame as the other side takes. It never waits for a
 //             reader, and never sets O_NONBLOCK on the descriptor it was given: that flag is shared
 //             with the shell and every other process that has the terminal or pipe open.
-//             pipe, FIFO, terminal   opened once more through /proc/self/fd, so that the flag is on a
+//             pipe, FIFO, terminal   opened once more through /proc/self/fd, so that the flag is on
+//             a
 //                                    description of our own. Where that fails: poll() and pieces of
 //                                    PIPE_BUF bytes, which a writable pipe takes without blocking.
 //             socket                 send() with MSG_DONTWAIT

@@ -23,7 +23,8 @@ struct SourceIdentity {
 
 struct Checkpoint {
   SourceIdentity identity;
-  Lsn acknowledged;  // the highest position we ever told the server; journal may be ahead, never behind
+  // The highest position we ever told the server; the journal may be ahead, never behind.
+  Lsn acknowledged;
 };
 
 // The shape of a table from `since` on; `previous` before. Lets a restart tell whether a schema

@@ -1,6 +1,6 @@
 /* Static glibc only. A static program that loads a foreign system's NSS or OpenSSL modules crashes,
-   so name service is fixed to files and DNS, and openssl.cnf is not read. This must run before every
-   other constructor, some of which initialise OpenSSL. */
+   so name service is fixed to files and DNS, and openssl.cnf is not read. This must run before
+   every other constructor, some of which initialise OpenSSL. */
 #include <nss.h>
 
 #include <openssl/crypto.h>

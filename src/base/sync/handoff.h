@@ -13,8 +13,8 @@ namespace cdc {
 //           Three buffers circulate: the producer's, the slot's, the consumer's. While one batch is
 //           being synced to disk the next waits in the slot and a third fills: group commit without
 //           a tuning knob.
-// States    free --try_put--> ready --try_take--> free; close() is final and is seen by the consumer
-//           only after the slot is empty.
+// States    free --try_put--> ready --try_take--> free; close() is final and is seen by the
+//           consumer only after the slot is empty.
 // Bounds    Three batches in all; a batch bounds its own bytes. A put never waits: the producer
 //           keeps filling, or stops reading its source and polls free_fd().
 // Thread    try_put, close, free_fd: the producer. try_take, ready_fd: the consumer.
@@ -63,7 +63,8 @@ class Handoff {
     ready_.signal();
   }
 
-  // Readable after a put or close() (drain before try_take), and after a take (drain before try_put).
+  // Readable after a put or close() (drain before try_take), and after a take (drain before
+  // try_put).
   [[nodiscard]] EventFd& ready_event() noexcept { return ready_; }
 
   [[nodiscard]] EventFd& free_event() noexcept { return free_; }

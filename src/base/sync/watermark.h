@@ -11,8 +11,8 @@ namespace cdc {
 
 // A 64-bit value that only grows, published by one thread and watched by others.
 //
-// Use       Reader loop: seen = load(); work; event().drain(); if (load() == seen) poll(event().fd()).
-//           publish() stores first and signals after, so no advance is missed.
+// Use       Reader loop: seen = load(); work; event().drain(); if (load() == seen)
+//           poll(event().fd()). publish() stores first and signals after, so no advance is missed.
 // Thread    publish() from one thread; load() from any; a Reader belongs to one thread.
 // Lifetime  The watermark outlives its readers.
 class Watermark {

@@ -1,6 +1,6 @@
-// Proves that no event is skipped and order per key is kept, whatever the sink does and whenever the
-// process dies: random partial takes, acknowledgements in any order, errors, and crashes that lose
-// everything but the saved cursor. Seeds are printed on failure.
+// Proves that no event is skipped and order per key is kept, whatever the sink does and whenever
+// the process dies: random partial takes, acknowledgements in any order, errors, and crashes that
+// lose everything but the saved cursor. Seeds are printed on failure.
 #include <algorithm>
 #include <chrono>
 #include <map>

@@ -1,4 +1,5 @@
-// Proves D1 to D3 and the endings of SinkWorker, on a real journal with a sink that follows a script.
+// Proves D1 to D3 and the endings of SinkWorker, on a real journal with a sink that follows a
+// script.
 #include "delivery/sink_worker.h"
 
 #include <chrono>

@@ -1,6 +1,6 @@
-// Feeds arbitrary bytes to everything that reads a segment: header, frames, the walk of recovery, the
-// search behind its end, and the reader. The checksum of the first frame is made to fit when the
-// first byte says so, so that the checks behind it are reached as well.
+// Feeds arbitrary bytes to everything that reads a segment: header, frames, the walk of recovery,
+// the search behind its end, and the reader. The checksum of the first frame is made to fit when
+// the first byte says so, so that the checks behind it are reached as well.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

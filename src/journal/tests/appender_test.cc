@@ -1,6 +1,6 @@
-// Proves that the appender syncs once for what is waiting, keeps a batch that finds no room and goes
-// on when there is, ends for good on any other error, and finishes what was handed to it. The journal
-// is scripted; concurrent_test.cc runs the appender on a real one.
+// Proves that the appender syncs once for what is waiting, keeps a batch that finds no room and
+// goes on when there is, ends for good on any other error, and finishes what was handed to it. The
+// journal is scripted; concurrent_test.cc runs the appender on a real one.
 #include "journal/appender.h"
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// Proves what a journal promises while nothing breaks: what is appended comes back in order and once
-// synced, transactions stay whole, segments roll, retention deletes only what was passed, and limits
-// are told and survived. On real files, but for a full disk.
+// Proves what a journal promises while nothing breaks: what is appended comes back in order and
+// once synced, transactions stay whole, segments roll, retention deletes only what was passed, and
+// limits are told and survived. On real files, but for a full disk.
 #include "journal/journal.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Proves that a Reader gives each event once and in order wherever it starts, never passes its limit,
-// follows rolls and new frames, and says so when retention or damage is in its way.
+// Proves that a Reader gives each event once and in order wherever it starts, never passes its
+// limit, follows rolls and new frames, and says so when retention or damage is in its way.
 #include "journal/reader.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// Proves that opening a journal cuts a torn tail and an unfinished transaction, and nothing else, and
-// that damage is reported with its place: every truncation, every flipped bit, missing, foreign and
-// newer files.
+// Proves that opening a journal cuts a torn tail and an unfinished transaction, and nothing else,
+// and that damage is reported with its place: every truncation, every flipped bit, missing, foreign
+// and newer files.
 #include "journal/internal/recovery.h"
 
 #include <gtest/gtest.h>

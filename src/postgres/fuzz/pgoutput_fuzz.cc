@@ -1,5 +1,5 @@
-// Feeds arbitrary message sequences to the whole decoder: no input may crash it, leave a batch with a
-// line that does not end, or break the batch's invariants.
+// Feeds arbitrary message sequences to the whole decoder: no input may crash it, leave a batch with
+// a line that does not end, or break the batch's invariants.
 #include <cstdint>
 #include <map>
 #include <memory>

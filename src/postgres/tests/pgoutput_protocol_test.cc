@@ -1,5 +1,5 @@
-// Proves the pgoutput parser: golden bytes of a real server, every truncation of every message, bytes
-// behind the end, and hostile counts.
+// Proves the pgoutput parser: golden bytes of a real server, every truncation of every message,
+// bytes behind the end, and hostile counts.
 #include "postgres/pgoutput_protocol.h"
 
 #include <functional>

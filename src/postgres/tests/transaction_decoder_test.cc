@@ -1,5 +1,5 @@
-// Proves the event's bytes, the rules for keys and images, and invariants T1 to T4 of the decoder, on
-// hand-made messages. What real servers send is tested in tests/integration.
+// Proves the event's bytes, the rules for keys and images, and invariants T1 to T4 of the decoder,
+// on hand-made messages. What real servers send is tested in tests/integration.
 #include "postgres/transaction_decoder.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Proves that a worker with a StdoutSink delivers a journal line by line, sleeps while its reader is
-// blocked, and ends when the reader is gone: with real pipes and a real journal.
+// Proves that a worker with a StdoutSink delivers a journal line by line, sleeps while its reader
+// is blocked, and ends when the reader is gone: with real pipes and a real journal.
 #include <algorithm>
 #include <array>
 #include <chrono>

@@ -118,7 +118,8 @@ class Delivery {
 };
 
 // Delivers random frames to a reader that reads pieces of at most `read_max` bytes, and only when
-// the sink can write no more. Checks after each step what a reader may see and what is acknowledged.
+// the sink can write no more. Checks after each step what a reader may see and what is
+// acknowledged.
 void deliver_to_slow_reader(const Pair& pair, std::size_t read_max, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   Delivery delivery(pair.writer.get());

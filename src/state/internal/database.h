@@ -48,7 +48,8 @@ struct DatabaseOptions {
 
 // One SQLite database in WAL mode, file mode 0600, waiting up to five seconds for another process.
 //
-// Errors  kVersion: written by a newer version. kCorrupt: not a database, or damaged. kNoSpace, kIo.
+// Errors  kVersion: written by a newer version. kCorrupt: not a database, or damaged. kNoSpace,
+//         kIo.
 // Thread  One call at a time; the connection is serialised by SQLite itself besides.
 class Database {
  public:
