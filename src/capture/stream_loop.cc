@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <optional>
 #include <utility>
 
 #include <poll.h>
-#include <time.h>
 
 namespace cdc::capture {
 

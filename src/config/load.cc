@@ -23,7 +23,7 @@
 namespace cdc::config {
 namespace {
 
-constexpr std::size_t kSecretBytesMax = 64U * 1024U;
+constexpr std::size_t kSecretBytesMax = 64UZ * 1024;
 
 // Blocks of outputs in `sinks`.
 constexpr std::array<std::string_view, 7> kSinkNames{
@@ -151,8 +151,9 @@ class Loader {
   void apply_flags() {
     for (const auto& [flag, values] : inputs_.flags) {
       const Origin origin{.layer = Layer::kFlag, .place = "--" + flag};
+      const std::string_view name = flag;
       const auto option = std::ranges::find_if(
-          options(), [&](const OptionSpec& known) { return !flag.empty() && known.flag == flag; });
+          options(), [&](const OptionSpec& known) { return !name.empty() && known.flag == name; });
       if (option == options().end()) {
         add_fault(origin.place, {}, make_error(Errc::kInvalidArgument, "unknown flag"));
         continue;

@@ -8,11 +8,15 @@
 
 namespace cdc::postgres {
 
-enum class Verdict : unsigned char { kPass, kWarn, kFail };
+enum class Verdict : unsigned char {
+  kPass,
+  kWarn,
+  kFail
+};
 
 // One finding. `fix` is SQL or a setting that mends it, empty when it passes.
 struct Check {
-  std::string name;     // stable identifier: wal_level, slots_free, ...
+  std::string name;  // stable identifier: wal_level, slots_free, ...
   Verdict verdict = Verdict::kPass;
   std::string detail;
   std::string fix;

@@ -77,6 +77,7 @@ class TransactionDecoder {
   // Brings the next message of that transaction.
   [[nodiscard]] Result<Progress> replay(model::EventBatch& batch);
 
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): set whenever kNeedsTable was said.
   [[nodiscard]] std::uint32_t needed_table() const noexcept { return pending_->oid; }
 
   // True when a column's type is not in the type catalog, which should be loaded again first.

@@ -10,6 +10,7 @@ namespace cdc {
 class Counter {
  public:
   void add(std::uint64_t amount) noexcept { value_.fetch_add(amount, std::memory_order_relaxed); }
+
   [[nodiscard]] std::uint64_t load() const noexcept {
     return value_.load(std::memory_order_relaxed);
   }
