@@ -6,8 +6,10 @@
 #include "app/console.h"
 #include "app/environment.h"
 #include "app/program.h"
+#include "app/standard_descriptors.h"
 
 int main(int argc, char** argv) {
+  cdc::app::occupy_standard_descriptors();
   cdc::app::Console console(stdout, stderr);
   try {
     const std::vector<std::string> arguments(argv + 1, argv + argc);

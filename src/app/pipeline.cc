@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -21,6 +22,17 @@ void post(Inbox<Error>& failures, const Error& error) {
   static_cast<void>(failures.post(error));
 }
 
+// main() puts a read-only descriptor where standard output was closed.
+Status check_standard_output() {
+  const int flags = ::fcntl(STDOUT_FILENO, F_GETFL);
+  if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
+    return fail(Errc::kClosed,
+                "standard output is closed",
+                "redirect it to a file or a pipe, or set output: none");
+  }
+  return {};
+}
+
 }  // namespace
 
 RunningPipeline::RunningPipeline(const config::Config& config, DataDirectory directory)
@@ -35,7 +47,7 @@ Result<std::unique_ptr<RunningPipeline>> RunningPipeline::open(const config::Con
   std::unique_ptr<RunningPipeline> pipeline(new RunningPipeline(config, std::move(directory)));
   CDC_TRY(pipeline->open_stores());
   CDC_TRY(pipeline->open_source());
-  pipeline->open_sink();
+  CDC_TRY(pipeline->open_sink());
   return pipeline;
 }
 
@@ -68,8 +80,9 @@ Status RunningPipeline::open_source() {
   return {};
 }
 
-void RunningPipeline::open_sink() {
+Status RunningPipeline::open_sink() {
   if (config_.output == config::Output::kStdout) {
+    CDC_TRY(check_standard_output());
     sink_ = std::make_unique<sink_stdout::StdoutSink>(STDOUT_FILENO);
     worker_ = std::make_unique<delivery::SinkWorker>(
         *journal_,
@@ -78,19 +91,16 @@ void RunningPipeline::open_sink() {
         delivery::SinkWorker::Options{.consumer = "stdout"},
         [this](const Error& error) { post(failures_, error); });
   }
-  appender_ = std::make_unique<journal::Appender>(
-      *journal_,
-      handoff_,
-      journal::AppenderOptions{// Without a consumer nothing waits for an event: age alone decides.
-                               .passed =
-                                   [this] {
-                                     return worker_ ? worker_->passed()
-                                                    : Sequence{journal_->durable_sequence().load()};
-                                   },
-                               .on_failure =
-                                   [this](const Error& error) {
-                                     post(failures_, error);
-                                   }});
+  journal::AppenderOptions options;
+  options.passed = [this] {
+    // Without a consumer nothing waits for an event: age alone decides.
+    return worker_ ? worker_->passed() : Sequence{journal_->durable_sequence().load()};
+  };
+  options.on_failure = [this](const Error& error) {
+    post(failures_, error);
+  };
+  appender_ = std::make_unique<journal::Appender>(*journal_, handoff_, std::move(options));
+  return {};
 }
 
 void RunningPipeline::start() {

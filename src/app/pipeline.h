@@ -43,7 +43,7 @@ class RunningPipeline {
   RunningPipeline(const config::Config& config, DataDirectory directory);
   [[nodiscard]] Status open_stores();
   [[nodiscard]] Status open_source();
-  void open_sink();
+  [[nodiscard]] Status open_sink();
 
   const config::Config& config_;
   DataDirectory directory_;

@@ -89,7 +89,7 @@ Status PostgresSource::session() {
                  {.slot = prepared.slot,
                   .publication = prepared.publication,
                   .start = pipeline_.durable_lsn(),
-                  .streaming = parts_.config.postgres.streaming,
+                  .streaming = streams_in_progress(),
                   .messages = !parts_.config.postgres.message_prefixes.empty()},
                  parts_.stop));
   log::info("streaming",
@@ -117,6 +117,7 @@ Result<PostgresSource::Prepared> PostgresSource::prepare(postgres::Connection& c
   CDC_ASSIGN(auto server, postgres::identify_server(connection));
   CDC_ASSIGN(const auto checkpoint, parts_.checkpoints.load(config.source_id));
   CDC_TRY(check_identity(checkpoint, server));
+  CDC_TRY(postgres::check_wal_level(connection));
   // The publication first: the server looks it up as of each change, and a slot made before it
   // would meet changes from a time without one.
   CDC_ASSIGN(const auto plan, postgres::plan_publication(connection, config));
@@ -138,7 +139,7 @@ Result<PostgresSource::Prepared> PostgresSource::prepare(postgres::Connection& c
                       .slot = slot.name,
                       .plugin = "pgoutput",
                       .timeline = server.timeline},
-         .acknowledged = std::max(slot.confirmed_flush, pipeline_.durable_lsn())}));
+         .acknowledged = std::max(slot.confirmed_flush, known_position(checkpoint))}));
   }
   if (ensured.gap) {
     log::warn("changes may be missing",
@@ -146,6 +147,17 @@ Result<PostgresSource::Prepared> PostgresSource::prepare(postgres::Connection& c
     CDC_TRY(decoder_.record_gap(ensured.gap->from, ensured.gap->to, pipeline_.batch()));
   }
   return Prepared{.server = std::move(server), .slot = slot.name, .publication = plan.name};
+}
+
+// Inside a streamed block the server gives a logical message the id of the whole transaction, so a
+// rollback to a savepoint could not take it back. Decoded at commit it never comes.
+bool PostgresSource::streams_in_progress() const noexcept {
+  return parts_.config.postgres.streaming && parts_.config.postgres.message_prefixes.empty();
+}
+
+// Everything up to here is in the journal or was before our slot began.
+Lsn PostgresSource::known_position(const std::optional<state::Checkpoint>& checkpoint) const {
+  return std::max(pipeline_.durable_lsn(), checkpoint ? checkpoint->acknowledged : Lsn{});
 }
 
 Status PostgresSource::check_identity(const std::optional<state::Checkpoint>& checkpoint,

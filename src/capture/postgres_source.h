@@ -57,6 +57,8 @@ class PostgresSource {
   [[nodiscard]] Result<Prepared> prepare(postgres::Connection& connection);
   [[nodiscard]] Status check_identity(const std::optional<state::Checkpoint>& checkpoint,
                                       const postgres::ServerIdentity& server) const;
+  [[nodiscard]] Lsn known_position(const std::optional<state::Checkpoint>& checkpoint) const;
+  [[nodiscard]] bool streams_in_progress() const noexcept;
   [[nodiscard]] Status read_catalog(postgres::Connection& connection);
   void rest(std::chrono::milliseconds delay);
 

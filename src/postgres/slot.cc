@@ -247,6 +247,19 @@ Result<ServerIdentity> identify_server(Connection& connection) {
   };
 }
 
+Status check_wal_level(Connection& connection) {
+  CDC_ASSIGN(const QueryResult result, connection.query("SHOW wal_level"));
+  if (result.text(0, 0) == "logical") {
+    return {};
+  }
+  return fail(
+      Errc::kSourceSetup,
+      cdc::format("the server has wal_level = {}, logical decoding needs wal_level = logical",
+                  result.text(0, 0)),
+      "ALTER SYSTEM SET wal_level = 'logical', then restart the server; on Amazon RDS: "
+      "rds.logical_replication = 1");
+}
+
 Result<EnsuredSlot> ensure_slot(Connection& connection,
                                 const config::Config& config,
                                 const SlotExpectation& expectation,

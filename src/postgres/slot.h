@@ -26,6 +26,10 @@ struct ServerIdentity {
 // The slot that the configuration names: postgres.slot, or kaptanto_<source-id>.
 [[nodiscard]] std::string slot_name(const config::Config& config);
 
+// kSourceSetup unless wal_level is logical. For callers that change something before they come to
+// the slot: a start that cannot succeed leaves nothing behind.
+[[nodiscard]] Status check_wal_level(Connection& connection);
+
 // What we know of the slot's past; empty on the first run.
 struct SlotExpectation {
   bool used_before = false;  // our state says that we streamed from it
