@@ -3,9 +3,12 @@
 // replaces maximal subparts, for random bytes at every length around the sixteen-byte blocks.
 #include "json/utf8.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <random>
 #include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -35,16 +38,14 @@ std::string bytes_of(std::uint32_t value, std::size_t count) {
 
 // True when some continuation of `part` is one well-formed character that is longer than it.
 bool is_beginning(const std::string& part) {
-  for (const std::string tail :
-       {"\x80", "\x80\x80", "\x80\x80\x80", "\xA0", "\xA0\x80", "\x90\x80\x80"}) {
-    const std::string whole = part + tail;
+  constexpr std::array<std::string_view, 7> kTails = {
+      "\x80", "\x80\x80", "\x80\x80\x80", "\xA0", "\xA0\x80", "\x90\x80", "\x90\x80\x80"};
+  return std::ranges::any_of(kTails, [&part](std::string_view tail) {
+    const std::string whole = part + std::string(tail);
     const auto lead = static_cast<std::uint8_t>(whole[0]);
     const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
-    if (whole.size() == length && JsonChecker::is_utf8(whole)) {
-      return true;
-    }
-  }
-  return false;
+    return whole.size() == length && JsonChecker::is_utf8(whole);
+  });
 }
 
 // The definition of Unicode 3.9: each maximal subpart becomes one U+FFFD.
