@@ -10,7 +10,8 @@ namespace cdc::postgres {
 namespace {
 
 // Index columns in index order, without INCLUDE columns, as the text of an array of names. The
-// subqueries aggregate once over all indexes; for one table the planner pushes its OID down.
+// subqueries aggregate once over all indexes, or over those of one table: the planner does not
+// carry the condition on the table into them by itself.
 constexpr std::string_view kTables = R"(
 SELECT c.oid, n.nspname, c.relname, c.relreplident, c.relkind = 'p', c.relispartition,
        primary_key.columns, identity_index.columns
@@ -21,25 +22,28 @@ SELECT c.oid, n.nspname, c.relname, c.relreplident, c.relkind = 'p', c.relispart
          FROM pg_catalog.pg_index i
         CROSS JOIN pg_catalog.unnest(i.indkey::int2[]) WITH ORDINALITY k(attnum, place)
          JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-        WHERE i.indisprimary AND i.indisvalid AND k.place <= i.indnkeyatts
+        WHERE i.indisprimary AND i.indisvalid AND k.place <= i.indnkeyatts {0}
         GROUP BY i.indrelid) primary_key ON primary_key.indrelid = c.oid
   LEFT JOIN (
        SELECT i.indrelid, pg_catalog.array_agg(a.attname ORDER BY k.place)::text AS columns
          FROM pg_catalog.pg_index i
         CROSS JOIN pg_catalog.unnest(i.indkey::int2[]) WITH ORDINALITY k(attnum, place)
          JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-        WHERE i.indisreplident AND i.indisvalid AND k.place <= i.indnkeyatts
+        WHERE i.indisreplident AND i.indisvalid AND k.place <= i.indnkeyatts {0}
         GROUP BY i.indrelid) identity_index ON identity_index.indrelid = c.oid
  WHERE c.relkind IN ('r', 'p'))";
 
+// The newest type comes along whatever it is, so that TypeCatalog::knows() covers all types of now.
 constexpr std::string_view kTypes = R"(
 SELECT t.oid,
        CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE 0 END,
-       CASE WHEN t.typtype = 'd' THEN 0 ELSE t.typelem END,
+       CASE WHEN t.typtype <> 'd' AND t.typoutput = 'pg_catalog.array_out'::pg_catalog.regproc
+            THEN t.typelem ELSE 0 END,
        COALESCE(e.typdelim, ',')
   FROM pg_catalog.pg_type t
   LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem
- WHERE t.typtype = 'd' OR t.typoutput = 'pg_catalog.array_out'::pg_catalog.regproc)";
+ WHERE t.typtype = 'd' OR t.typoutput = 'pg_catalog.array_out'::pg_catalog.regproc
+    OR t.oid = (SELECT pg_catalog.max(oid) FROM pg_catalog.pg_type))";
 
 std::uint32_t oid_at(const QueryResult& result, int row, int column) {
   return static_cast<std::uint32_t>(result.integer(row, column).value_or(0));
@@ -77,12 +81,13 @@ std::vector<std::string> parse_name_array(std::string_view text) {
 }
 
 std::string tables_sql() {
-  return std::string{kTables} +
+  return cdc::format(kTables, "") +
          " AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' ORDER BY c.oid";
 }
 
 std::string table_sql(std::uint32_t oid) {
-  return cdc::format("{} AND c.oid = {}", kTables, oid);
+  return cdc::format(kTables, cdc::format("AND i.indrelid = {}", oid)) +
+         cdc::format(" AND c.oid = {}", oid);
 }
 
 std::vector<TableInfo> parse_tables(const QueryResult& result) {

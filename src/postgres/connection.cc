@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -155,7 +156,6 @@ struct PinnedSetting {
 };
 
 constexpr PinnedSetting kPinnedSettings[] = {
-    {"client_encoding", "UTF8"},
     {"datestyle", "ISO, MDY"},
     {"intervalstyle", "postgres"},
     {"timezone", "UTC"},
@@ -264,11 +264,20 @@ Status Connection::finish_connecting(milliseconds timeout) {
   return {};
 }
 
+// A database of encoding SQL_ASCII stores any bytes. Asked for UTF8 the server refuses to send what is
+// not UTF-8, which would end the stream for good; the renderer replaces such bytes instead.
+std::string_view Connection::client_encoding() const {
+  const char* encoding = PQparameterStatus(connection_.get(), "server_encoding");
+  return encoding != nullptr && std::string_view(encoding) == "SQL_ASCII" ? "SQL_ASCII" : "UTF8";
+}
+
 Status Connection::pin_settings(milliseconds timeout) {
+  std::vector<PinnedSetting> settings(std::begin(kPinnedSettings), std::end(kPinnedSettings));
+  settings.push_back({"client_encoding", client_encoding()});
   std::string sql = "SELECT ";
-  for (const PinnedSetting& setting : kPinnedSettings) {
+  for (const PinnedSetting& setting : settings) {
     sql += cdc::format("{}pg_catalog.set_config('{}', '{}', false)",
-                       &setting == kPinnedSettings ? "" : ", ",
+                       &setting == settings.data() ? "" : ", ",
                        setting.name,
                        setting.value);
   }
@@ -277,7 +286,7 @@ Status Connection::pin_settings(milliseconds timeout) {
     return fail(with_context(std::move(result).error(), "set up the PostgreSQL session"));
   }
   int column = 0;
-  for (const PinnedSetting& setting : kPinnedSettings) {
+  for (const PinnedSetting& setting : settings) {
     const std::string_view taken = result->text(0, column++);
     if (taken != setting.value) {
       return fail(Errc::kSourceSetup,

@@ -47,7 +47,7 @@ struct ConnectOptions {
 };
 
 // One libpq connection with the session settings pinned that the value renderer relies on:
-// client_encoding UTF8, datestyle ISO, intervalstyle postgres, timezone UTC, extra_float_digits 1,
+// client_encoding UTF8 (SQL_ASCII in a database of that encoding), datestyle ISO, intervalstyle postgres, timezone UTC, extra_float_digits 1,
 // bytea_output hex, and an empty search_path, so that regclass and its like print the same
 // qualified name in the stream as in a query.
 //
@@ -97,6 +97,7 @@ class Connection {
 
   explicit Connection(pg_conn* connection, const StopSignal& stop);
   [[nodiscard]] Status finish_connecting(std::chrono::milliseconds timeout);
+  [[nodiscard]] std::string_view client_encoding() const;
   [[nodiscard]] Status pin_settings(std::chrono::milliseconds timeout);
 
   std::unique_ptr<pg_conn, Finish> connection_;

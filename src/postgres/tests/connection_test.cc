@@ -97,6 +97,25 @@ TEST_F(ConnectionTest, ConnectsByUriKeywordsAndSocket) {
   }
 }
 
+TEST_F(ConnectionTest, TakesAnyBytesFromADatabaseWithoutEncoding) {
+  auto admin = open(cluster->dsn());
+  ASSERT_TRUE(admin.has_value());
+  ASSERT_TRUE(
+      admin->query("CREATE DATABASE bytes ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+          .has_value());
+  const std::string dsn =
+      "host=127.0.0.1 user=postgres dbname=bytes port=" + std::to_string(cluster->port());
+  for (const bool replication : {false, true}) {
+    auto connection = open(dsn, replication);
+    ASSERT_TRUE(connection.has_value()) << connection.error().to_string();
+    const auto row = connection->query("SELECT convert_from('\\xff41', 'SQL_ASCII')");
+    ASSERT_TRUE(row.has_value()) << row.error().to_string();
+    EXPECT_EQ(row->text(0, 0),
+              "\xff"
+              "A");
+  }
+}
+
 TEST_F(ConnectionTest, PinsTheSessionWhateverTheRoleHas) {
   for (const bool replication : {false, true}) {
     auto connection = open(cluster->dsn("odd"), replication);
