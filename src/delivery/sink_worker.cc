@@ -179,6 +179,7 @@ Result<SinkWorker::Step> SinkWorker::advance() {
 
 // Offers frame_.events[next_..end], as far as there is room for them.
 Result<SinkWorker::Step> SinkWorker::submit(std::size_t end) {
+  // Cut in place, since a copy of the view would copy the list of tables.
   journal::FrameView& frame = frame_;
   const auto all = frame.events;
   frame.events = all.first(end);
