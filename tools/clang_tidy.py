@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over the sources of a build folder, two at a time, and remembers clean results.
 
-    tools/clang_tidy.py [--build build/dev] [FILE...]     (default: every source it compiles)
+    tools/clang_tidy.py [--build build/dev] [FILE...]     (default: every source of the product)
 
 A result is remembered under a hash of everything it depends on: the source and all headers of ours
 that it reaches, its compile command, .clang-tidy, and the versions of clang-tidy and of the
