@@ -31,6 +31,7 @@ constexpr const char* kHba =
     "host all scram 127.0.0.1/32 scram-sha-256\n"
     "host app all 127.0.0.1/32 trust\n"
     "host postgres all 127.0.0.1/32 trust\n"
+    "host bytes all 127.0.0.1/32 trust\n"
     "host missing all 127.0.0.1/32 trust\n";
 
 class ConnectionTest : public testing::Test {
@@ -103,8 +104,7 @@ TEST_F(ConnectionTest, TakesAnyBytesFromADatabaseWithoutEncoding) {
   ASSERT_TRUE(
       admin->query("CREATE DATABASE bytes ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
           .has_value());
-  const std::string dsn =
-      "host=127.0.0.1 user=postgres dbname=bytes port=" + std::to_string(cluster->port());
+  const std::string dsn = cluster->dsn("postgres", "bytes");
   for (const bool replication : {false, true}) {
     auto connection = open(dsn, replication);
     ASSERT_TRUE(connection.has_value()) << connection.error().to_string();
