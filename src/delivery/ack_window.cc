@@ -76,7 +76,8 @@ std::size_t AckWindow::room(const journal::FrameView& frame, std::size_t from) c
 }
 
 void AckWindow::offer(const journal::FrameView& frame, std::size_t from) {
-  CDC_ASSERT(offered_.empty() && from < frame.events.size());
+  CDC_ASSERT(offered_.empty());
+  CDC_ASSERT(from < frame.events.size());
   CDC_ASSERT(frame.events.size() - from <= room(frame, from));
   offered_ = frame.events.subspan(from);
   offered_first_ = Sequence{frame.first.value + from};
@@ -87,7 +88,8 @@ void AckWindow::offer(const journal::FrameView& frame, std::size_t from) {
 void AckWindow::close_offer(std::size_t taken) {
   const Sequence last{offered_first_.value + taken - 1};
   // A sink can only acknowledge what it takes.
-  CDC_ASSERT(taken <= offered_.size() && submitted_through_ <= last);
+  CDC_ASSERT(taken <= offered_.size());
+  CDC_ASSERT(submitted_through_ <= last);
   record_through(last);
   offered_ = {};
 }

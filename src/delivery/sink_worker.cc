@@ -97,20 +97,32 @@ Status SinkWorker::serve() {
       backoff_.reset();
     }
     CDC_TRY(save_cursor_when_due());
-    if (!step) {
-      if (!step.error().is_retryable()) {
-        return fail(step.error());
-      }
-      if (request) {
-        return {};
-      }
-      CDC_TRY(back_off(step.error()));
-    } else if (request && *step == Step::kAwaitJournal && window_.is_idle()) {
+    CDC_ASSIGN(const bool is_over, react(step, request.has_value()));
+    if (is_over) {
       return {};
-    } else if (*step != Step::kAgain) {
-      wait(*step);
     }
   }
+}
+
+// Waits for whatever the next step needs. True when the worker was asked to stop and has no more to
+// do, or can do no more for now.
+Result<bool> SinkWorker::react(const Result<Step>& step, bool is_stopping) {
+  if (!step) {
+    if (!step.error().is_retryable()) {
+      return fail(step.error());
+    }
+    if (!is_stopping) {
+      CDC_TRY(back_off(step.error()));
+    }
+    return is_stopping;
+  }
+  if (is_stopping && *step == Step::kAwaitJournal && window_.is_idle()) {
+    return true;
+  }
+  if (*step != Step::kAgain) {
+    wait(*step);
+  }
+  return false;
 }
 
 Status SinkWorker::open() {
@@ -264,7 +276,7 @@ Status SinkWorker::back_off(const Error& error) {
 void SinkWorker::seek(Sequence next) {
   frame_ = {};
   next_ = 0;
-  reader_.emplace(journal_.segment_list(), next);
+  reader_ = std::make_unique<journal::Reader>(journal_.segment_list(), next);
 }
 
 void SinkWorker::wait(Step step) {

@@ -96,6 +96,7 @@ class SinkWorker {
 
   void run();
   [[nodiscard]] Status serve();
+  [[nodiscard]] Result<bool> react(const Result<Step>& step, bool is_stopping);
   [[nodiscard]] Status open();
   [[nodiscard]] Status check_in_journal(Sequence oldest, Sequence last) const;
   [[nodiscard]] Result<Step> advance();
@@ -127,7 +128,7 @@ class SinkWorker {
   Watermark::Reader durable_;
   AckWindow window_;
   Backoff backoff_;
-  std::optional<journal::Reader> reader_;
+  std::unique_ptr<journal::Reader> reader_;
   journal::FrameView frame_;  // being delivered; frame_.events[next_..] are still to go
   std::size_t next_ = 0;
   Sequence limit_;  // durable_ as last seen

@@ -185,7 +185,7 @@ class Model {
     bool was_ever_acknowledged = false;
   };
 
-  explicit Model(std::vector<EventHeader> events) {
+  explicit Model(const std::vector<EventHeader>& events) {
     events_.emplace_back();  // sequences count from 1
     for (const EventHeader& header : events) {
       events_.push_back({.header = header});

@@ -69,9 +69,10 @@ class TestJournal {
 
   // `count` events with a key each.
   void commit(std::size_t count, std::size_t line_bytes = 0) {
-    std::vector<model::EventHeader> events;
+    std::vector<model::EventHeader> events(count);
     for (std::size_t i = 0; i < count; ++i) {
-      events.push_back({.key_hash = last_ + i, .old_key_hash = last_ + i});
+      events[i].key_hash = last_ + i;
+      events[i].old_key_hash = last_ + i;
     }
     commit(std::move(events), line_bytes);
   }

@@ -49,6 +49,13 @@ class MemoryCursors final : public state::CursorStore {
     return std::vector<state::NamedCursor>{};
   }
 
+  // All zero when there is none.
+  [[nodiscard]] state::Cursor get(std::string_view consumer) const {
+    MutexLock lock(mutex_);
+    const auto found = cursors_.find(consumer);
+    return found == cursors_.end() ? state::Cursor{} : found->second;
+  }
+
   // From now on save() fails, or works again.
   void fail_with(std::optional<Error> error) {
     MutexLock lock(mutex_);
@@ -68,7 +75,7 @@ class MemoryCursors final : public state::CursorStore {
   }
 
   void await_lowest(std::string_view consumer, Sequence lowest) {
-    while (load(consumer).value().value_or(state::Cursor{}).lowest() < lowest) {
+    while (get(consumer).lowest() < lowest) {
       await_save();
     }
   }
