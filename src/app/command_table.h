@@ -21,16 +21,16 @@ enum class ValueKind : std::uint8_t {
 };
 
 struct Flag {
-  std::string name;  // without dashes
+  std::string name = {};  // without dashes
   char letter = '\0';
   ValueKind value = ValueKind::kNone;
-  std::string value_name;            // "DURATION"; of kNone empty
-  std::vector<std::string> choices;  // of kChoice
-  std::string summary;               // one or two sentences
-  std::string default_text;
-  std::string environment;  // variable; empty: none
-  bool is_secret = false;   // its value is blanked out in the process list
-  bool is_later = false;    // of a later version
+  std::string value_name = {};            // "DURATION"; of kNone empty
+  std::vector<std::string> choices = {};  // of kChoice
+  std::string summary = {};               // one or two sentences
+  std::string default_text = {};
+  std::string environment = {};  // variable; empty: none
+  bool is_secret = false;        // its value is blanked out in the process list
+  bool is_later = false;         // of a later version
 };
 
 struct Argument {

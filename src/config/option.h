@@ -42,11 +42,11 @@ using OptionValue = std::
 // Texts are views of literals. Bounds of `minimum` and `maximum`: the number itself, bytes, or
 // milliseconds; a maximum of 0 is no bound.
 struct OptionSpec {
-  std::string_view path;  // "postgres.slot"
+  std::string_view path = {};  // "postgres.slot"
   OptionKind kind = OptionKind::kText;
-  std::string_view default_text;  // as a user would write it; empty: none
-  std::string_view flag;          // without dashes; empty: only in the file
-  std::string_view doc;           // one or two sentences
+  std::string_view default_text = {};  // as a user would write it; empty: none
+  std::string_view flag = {};          // without dashes; empty: only in the file
+  std::string_view doc = {};           // one or two sentences
   void (*store)(Config&, const OptionValue&) = nullptr;
   Status (*check)(const OptionValue&) = nullptr;  // beyond kind, bounds and choices
   std::span<const std::string_view> choices = {};
