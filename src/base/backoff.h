@@ -1,36 +1,32 @@
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <random>
 
 namespace cdc {
 
-// Delays between tries: a ceiling that doubles from `first` to `last`, and below it a random delay
-// ("full jitter"), so that many clients of a server that restarts do not come back in step.
+// How long to wait before the next attempt: a random time up to a bound that doubles with each
+// failure ("full jitter"), so that many workers do not come back all at once.
 // Thread: one owner.
 class Backoff {
  public:
-  Backoff(std::chrono::milliseconds first, std::chrono::milliseconds last, std::uint64_t seed)
-      : first_(first), last_(last), ceiling_(first), random_(seed) {}
+  struct Options {
+    std::chrono::milliseconds first{100};
+    std::chrono::milliseconds longest{30'000};
+  };
 
-  // The delay before the next try; at least a tenth of the ceiling, so that it never is a busy
-  // loop.
-  [[nodiscard]] std::chrono::milliseconds next() {
-    const auto low = std::max<std::int64_t>(1, ceiling_.count() / 10);
-    std::uniform_int_distribution<std::int64_t> delay(low, std::max(low, ceiling_.count()));
-    ceiling_ = std::min(last_, 2 * ceiling_);
-    return std::chrono::milliseconds{delay(random_)};
-  }
+  Backoff(Options options, std::uint64_t seed);
 
-  void reset() noexcept { ceiling_ = first_; }
+  // The wait after one more failure: at least 1 ms, at most the bound.
+  [[nodiscard]] std::chrono::milliseconds next();
+
+  // An attempt has succeeded.
+  void reset() noexcept { bound_ = options_.first; }
 
  private:
-  std::chrono::milliseconds first_;
-  std::chrono::milliseconds last_;
-  std::chrono::milliseconds ceiling_;
-  std::mt19937_64 random_;
+  Options options_;
+  std::chrono::milliseconds bound_;
+  std::uint64_t random_;
 };
 
 }  // namespace cdc

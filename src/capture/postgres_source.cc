@@ -53,7 +53,8 @@ PostgresSource::PostgresSource(const Parts& parts, postgres::TableRules rules)
       shapes_(parts.checkpoints, parts.config.source_id),
       decoder_(parts.config, rules_, types_, shapes_, Lsn{parts.durable_lsn.load()}),
       pipeline_(parts.handoff, parts.durable_lsn),
-      backoff_(kFirstDelay, kLastDelay, static_cast<std::uint64_t>(unix_now().value)) {}
+      backoff_({.first = kFirstDelay, .longest = kLastDelay},
+               static_cast<std::uint64_t>(unix_now().value)) {}
 
 Status PostgresSource::run() {
   for (;;) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/result.h"
@@ -16,7 +17,6 @@
 #include "base/sync/thread.h"
 #include "base/sync/watermark.h"
 #include "delivery/ack_window.h"
-#include "delivery/backoff.h"
 #include "delivery/sink.h"
 #include "journal/journal.h"
 #include "journal/reader.h"

@@ -1,8 +1,8 @@
-#include "delivery/backoff.h"
+#include "base/backoff.h"
 
 #include <algorithm>
 
-namespace cdc::delivery {
+namespace cdc {
 
 Backoff::Backoff(Options options, std::uint64_t seed)
     : options_(options), bound_(options.first), random_(seed) {}
@@ -19,4 +19,4 @@ std::chrono::milliseconds Backoff::next() {
   return std::chrono::milliseconds{static_cast<std::int64_t>(1 + bits % bound)};
 }
 
-}  // namespace cdc::delivery
+}  // namespace cdc

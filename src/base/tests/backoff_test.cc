@@ -1,6 +1,6 @@
 // Proves that waits are random below a bound that doubles, stops at its limit and starts again
 // after a success.
-#include "delivery/backoff.h"
+#include "base/backoff.h"
 
 #include <algorithm>
 #include <chrono>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cdc::delivery {
+namespace cdc {
 namespace {
 
 using std::chrono::milliseconds;
@@ -44,4 +44,4 @@ TEST(Backoff, BeginsAnewAfterASuccess) {
 }
 
 }  // namespace
-}  // namespace cdc::delivery
+}  // namespace cdc
