@@ -135,8 +135,9 @@ class Writer(threading.Thread):
         self._change_pair(cursor)
 
     def _large(self, cursor):
-        """More than logical_decoding_work_mem, so that it is streamed before it ends."""
-        self._bulk(cursor, self._random.randrange(150, 700))
+        """More than logical_decoding_work_mem, so that it is streamed before it ends; sometimes so
+        much that it goes into the journal in several parts."""
+        self._bulk(cursor, self._random.choice([200, 200, 500, 900, 3000]))
         if self._random.random() < 0.7:
             cursor.execute("SAVEPOINT large")
             self._bulk(cursor, self._random.randrange(150, 700))
