@@ -10,8 +10,7 @@ namespace cdc::postgres {
 namespace {
 
 // Index columns in index order, without INCLUDE columns, as the text of an array of names. The
-// subqueries aggregate once over all indexes, or over those of one table: the planner does not
-// carry the condition on the table into them by itself.
+// subqueries aggregate once over all indexes; for one table the planner pushes its OID down.
 constexpr std::string_view kTables = R"(
 SELECT c.oid, n.nspname, c.relname, c.relreplident, c.relkind = 'p', c.relispartition,
        primary_key.columns, identity_index.columns
@@ -22,14 +21,14 @@ SELECT c.oid, n.nspname, c.relname, c.relreplident, c.relkind = 'p', c.relispart
          FROM pg_catalog.pg_index i
         CROSS JOIN pg_catalog.unnest(i.indkey::int2[]) WITH ORDINALITY k(attnum, place)
          JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-        WHERE i.indisprimary AND i.indisvalid AND k.place <= i.indnkeyatts {0}
+        WHERE i.indisprimary AND i.indisvalid AND k.place <= i.indnkeyatts
         GROUP BY i.indrelid) primary_key ON primary_key.indrelid = c.oid
   LEFT JOIN (
        SELECT i.indrelid, pg_catalog.array_agg(a.attname ORDER BY k.place)::text AS columns
          FROM pg_catalog.pg_index i
         CROSS JOIN pg_catalog.unnest(i.indkey::int2[]) WITH ORDINALITY k(attnum, place)
          JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-        WHERE i.indisreplident AND i.indisvalid AND k.place <= i.indnkeyatts {0}
+        WHERE i.indisreplident AND i.indisvalid AND k.place <= i.indnkeyatts
         GROUP BY i.indrelid) identity_index ON identity_index.indrelid = c.oid
  WHERE c.relkind IN ('r', 'p'))";
 
@@ -81,13 +80,12 @@ std::vector<std::string> parse_name_array(std::string_view text) {
 }
 
 std::string tables_sql() {
-  return cdc::format(kTables, "") +
+  return std::string{kTables} +
          " AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' ORDER BY c.oid";
 }
 
 std::string table_sql(std::uint32_t oid) {
-  return cdc::format(kTables, cdc::format("AND i.indrelid = {}", oid)) +
-         cdc::format(" AND c.oid = {}", oid);
+  return cdc::format("{} AND c.oid = {}", kTables, oid);
 }
 
 std::vector<TableInfo> parse_tables(const QueryResult& result) {

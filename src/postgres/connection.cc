@@ -264,8 +264,8 @@ Status Connection::finish_connecting(milliseconds timeout) {
   return {};
 }
 
-// A database of encoding SQL_ASCII stores any bytes. Asked for UTF8 the server refuses to send what is
-// not UTF-8, which would end the stream for good; the renderer replaces such bytes instead.
+// A database of encoding SQL_ASCII stores any bytes. Asked for UTF8 the server refuses to send what
+// is not UTF-8, which would end the stream for good; the renderer replaces such bytes instead.
 std::string_view Connection::client_encoding() const {
   const char* encoding = PQparameterStatus(connection_.get(), "server_encoding");
   return encoding != nullptr && std::string_view(encoding) == "SQL_ASCII" ? "SQL_ASCII" : "UTF8";
@@ -368,7 +368,8 @@ Result<std::optional<QueryResult>> Connection::try_result() {
       if (!pending_) {
         return fail(Errc::kInternal, "query PostgreSQL: no statement under way");
       }
-      QueryResult result = *std::exchange(pending_, std::nullopt);
+      QueryResult result = std::move(*pending_);
+      pending_.reset();
       if (failed(result)) {
         return fail(classify(read_report(result.raw()), kDoing));
       }

@@ -47,9 +47,9 @@ struct ConnectOptions {
 };
 
 // One libpq connection with the session settings pinned that the value renderer relies on:
-// client_encoding UTF8 (SQL_ASCII in a database of that encoding), datestyle ISO, intervalstyle postgres, timezone UTC, extra_float_digits 1,
-// bytea_output hex, and an empty search_path, so that regclass and its like print the same
-// qualified name in the stream as in a query.
+// client_encoding UTF8 (SQL_ASCII in a database of that encoding), datestyle ISO, intervalstyle
+// postgres, timezone UTC, extra_float_digits 1, bytea_output hex, and an empty search_path, so that
+// regclass and its like print the same qualified name in the stream as in a query.
 //
 // Errors   kUnavailable (network, server starting up or shutting down), kAuthentication,
 //          kPermission, kSourceSetup, kSlotBusy, ...: decided by SQLSTATE, each with a hint.

@@ -209,7 +209,7 @@ void check_sender_timeout(const DoctorContext& context, Findings& findings) {
 
 void check_decoding_memory(const DoctorContext& context, Findings& findings) {
   const auto kilobytes = context.number("logical_decoding_work_mem");
-  constexpr std::int64_t kSmall = 8 * 1024;
+  constexpr std::int64_t kSmall = 8'192;
   if (!kilobytes) {
     return;
   }

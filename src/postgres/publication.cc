@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <set>
+#include <span>
 #include <unordered_set>
 #include <utility>
 
@@ -79,7 +80,12 @@ void warn_of_identities(const Diagnosis& now, PublicationPlan& plan) {
   }
 }
 
-std::string table_list(const std::vector<const CatalogTable*>& tables) {
+// Each table of a statement takes a lock, and a server has room for some thousands of them.
+constexpr std::size_t kTablesPerStatement = 1'000;
+
+using Tables = std::span<const CatalogTable* const>;
+
+std::string table_list(Tables tables) {
   std::string out;
   for (const CatalogTable* table : tables) {
     // ONLY keeps the children of an inheritance parent out; of partitions it makes no difference.
@@ -108,36 +114,77 @@ struct Needs {
   std::vector<const CatalogTable*> adding;  // tables that become published
 };
 
+// `action` is ADD or DROP.
+void plan_in_parts(std::string_view action, Tables tables, PublicationPlan& plan) {
+  while (!tables.empty()) {
+    const std::size_t part = std::min(tables.size(), kTablesPerStatement);
+    plan.statements.push_back(cdc::format("ALTER PUBLICATION {} {} TABLE {}",
+                                          expr::quote_identifier(plan.name),
+                                          action,
+                                          table_list(tables.first(part))));
+    tables = tables.subspan(part);
+  }
+}
+
+std::string create_sql(const std::string& name, const std::string& target, int version) {
+  return cdc::format("CREATE PUBLICATION {} {} WITH ({})",
+                     expr::quote_identifier(name),
+                     target,
+                     options_sql(version));
+}
+
 Needs plan_creation(const Diagnosis& now, int version, bool all_tables, PublicationPlan& plan) {
+  Needs needs{.create = true, .adding = {}};
+  for (const std::size_t i : now.selection.tables) {
+    needs.adding.push_back(&now.catalog[i]);
+  }
+  const Tables tables = needs.adding;
+  if (all_tables) {
+    plan.statements.push_back(create_sql(plan.name, "FOR ALL TABLES", version));
+    return needs;
+  }
+  const std::size_t first = std::min(tables.size(), kTablesPerStatement);
+  plan.statements.push_back(
+      create_sql(plan.name, "FOR TABLE " + table_list(tables.first(first)), version));
+  plan_in_parts("ADD", tables.subspan(first), plan);
+  return needs;
+}
+
+// Whether a publication is one of all tables is fixed when it is created. Both statements go in
+// one, however many tables there are: a change between the two would be published by neither.
+Needs plan_replacement(const Diagnosis& now, int version, bool all_tables, PublicationPlan& plan) {
   Needs needs{.create = true, .adding = {}};
   for (const std::size_t i : now.selection.tables) {
     needs.adding.push_back(&now.catalog[i]);
   }
   const std::string target =
       all_tables ? "FOR ALL TABLES" : "FOR TABLE " + table_list(needs.adding);
-  plan.statements.push_back(cdc::format("CREATE PUBLICATION {} {} WITH ({})",
+  plan.statements.push_back(cdc::format("DROP PUBLICATION {}; {}",
                                         expr::quote_identifier(plan.name),
-                                        target,
-                                        options_sql(version)));
+                                        create_sql(plan.name, target, version)));
   return needs;
 }
 
 // What is published beyond the configuration goes: the server must not send, nor anyone with access
-// to the publication see, what was taken out of the list.
-Needs plan_table_changes(const Diagnosis& now, PublicationPlan& plan) {
-  const PublicationState& state = *now.state;
+// to the publication see, what was taken out of the list. Additions come first, so that nothing is
+// missed when a partition gives way to its root.
+Needs plan_table_changes(const Diagnosis& now,
+                         const PublicationState& state,
+                         PublicationPlan& plan) {
   const std::string quoted_name = expr::quote_identifier(plan.name);
   Needs needs;
   std::vector<const CatalogTable*> all;
+  std::vector<const CatalogTable*> filtered;  // listed with a row filter or column list
   std::unordered_set<std::uint32_t> wanted;
   for (const std::size_t i : now.selection.tables) {
     const CatalogTable& table = now.catalog[i];
     all.push_back(&table);
+    wanted.insert(table.oid);
     const auto present = state.tables.find(table.oid);
-    if (present == state.tables.end() || present->second) {
+    if (present == state.tables.end()) {
       needs.adding.push_back(&table);
-    } else {
-      wanted.insert(table.oid);
+    } else if (present->second) {
+      filtered.push_back(&table);
     }
   }
   if (state.has_schemas) {
@@ -146,20 +193,21 @@ Needs plan_table_changes(const Diagnosis& now, PublicationPlan& plan) {
     needs.adding = std::move(all);
     return needs;
   }
+  plan_in_parts("ADD", needs.adding, plan);
+  if (!filtered.empty()) {
+    plan.statements.push_back(
+        cdc::format("ALTER PUBLICATION {0} DROP TABLE {1}; ALTER PUBLICATION {0} ADD TABLE {1}",
+                    quoted_name,
+                    table_list(filtered)));
+    needs.adding.insert(needs.adding.end(), filtered.begin(), filtered.end());
+  }
   std::vector<const CatalogTable*> dropping;
   for (const CatalogTable& table : now.catalog) {
     if (state.tables.contains(table.oid) && !wanted.contains(table.oid)) {
       dropping.push_back(&table);
     }
   }
-  if (!dropping.empty()) {
-    plan.statements.push_back(
-        cdc::format("ALTER PUBLICATION {} DROP TABLE {}", quoted_name, table_list(dropping)));
-  }
-  if (!needs.adding.empty()) {
-    plan.statements.push_back(
-        cdc::format("ALTER PUBLICATION {} ADD TABLE {}", quoted_name, table_list(needs.adding)));
-  }
+  plan_in_parts("DROP", dropping, plan);
   return needs;
 }
 
@@ -177,16 +225,14 @@ Needs plan_statements(const Diagnosis& now,
   if (!now.state) {
     return plan_creation(now, version, all_tables, plan);
   }
-  // Whether a publication is one of all tables is fixed when it is created.
   if (now.state->all_tables != all_tables) {
-    plan.statements.push_back("DROP PUBLICATION " + expr::quote_identifier(plan.name));
-    return plan_creation(now, version, all_tables, plan);
+    return plan_replacement(now, version, all_tables, plan);
   }
   if (!has_options(*now.state, version)) {
     plan.statements.push_back(cdc::format(
         "ALTER PUBLICATION {} SET ({})", expr::quote_identifier(plan.name), options_sql(version)));
   }
-  return all_tables ? Needs{} : plan_table_changes(now, plan);
+  return all_tables ? Needs{} : plan_table_changes(now, *now.state, plan);
 }
 
 std::string joined_statements(const PublicationPlan& plan) {
@@ -305,10 +351,12 @@ Result<PublicationDiagnosis> diagnose_publication(Connection& connection,
   CDC_ASSIGN(Diagnosis now, load_facts(connection, config));
   PublicationPlan& plan = now.plan;
   now.tables_fault = find_tables_fault(now.selection);
-  if (now.existing) {
+  if (now.existing && !now.state) {
+    now.publication_fault = missing_publication(plan.name);
+  } else if (now.existing) {
     auto checked = check_existing_publication(connection,
                                               ExistingPublication{.name = plan.name,
-                                                                  .state = now.state,
+                                                                  .state = *now.state,
                                                                   .config = config,
                                                                   .catalog = now.catalog,
                                                                   .rules = now.rules},
@@ -359,23 +407,23 @@ Status apply_publication(Connection& connection, const PublicationPlan& plan) {
   if (plan.statements.empty()) {
     return {};
   }
+  // The server runs the statements of one text in one transaction.
   constexpr std::size_t kLoggedBytes = 2'000;
-  std::vector<std::string> statements{"BEGIN", "SET LOCAL lock_timeout = '10s'"};
-  statements.insert(statements.end(), plan.statements.begin(), plan.statements.end());
-  statements.emplace_back("COMMIT");
-  for (std::size_t i = 0; i < statements.size(); ++i) {
-    const bool planned = i >= 2 && i + 1 < statements.size();
-    auto done = connection.query(statements[i], {}, std::chrono::minutes{2});
+  CDC_TRY(connection.query("SET lock_timeout = '10s'"));
+  for (const std::string& statement : plan.statements) {
+    auto done = connection.query(statement, {}, std::chrono::minutes{2});
     if (!done) {
-      (void)connection.query("ROLLBACK");
+      // On a connection that is lost, this fails too, and the first error is the one that matters.
+      if (const auto reset = connection.query("RESET lock_timeout"); !reset) {
+        log::debug("lock_timeout is not reset", {{"error", reset.error().message}});
+      }
       return fail(
           with_context(std::move(done).error(), cdc::format("change publication {}", plan.name)));
     }
-    if (planned) {
-      log::info("publication changed",
-                {{"publication", plan.name}, {"sql", statements[i].substr(0, kLoggedBytes)}});
-    }
+    log::info("publication changed",
+              {{"publication", plan.name}, {"sql", statement.substr(0, kLoggedBytes)}});
   }
+  CDC_TRY(connection.query("RESET lock_timeout"));
   return {};
 }
 

@@ -13,6 +13,8 @@ namespace cdc::postgres {
 [[nodiscard]] std::string publication_name(const config::Config& config);
 
 // The statements that make the publication match the configuration, in order; empty when it does.
+// Each is one transaction, may hold several SQL statements, and leaves a publication from which
+// nothing is missing that was in it and is still wanted.
 struct PublicationPlan {
   std::string name;
   std::vector<std::string> statements;
@@ -42,8 +44,9 @@ struct PublicationPlan {
 [[nodiscard]] Result<PublicationPlan> plan_publication(Connection& connection,
                                                        const config::Config& config);
 
-// Runs the plan in one transaction, logging each statement. Create the publication before the slot:
-// the stream looks publications up as they were at the slot's position. Errors: kUnavailable when
+// Runs the plan, logging each statement; a plan that failed half-way is completed by the next one.
+// Create the publication before the slot: the stream looks publications up as they were at the
+// slot's position. Errors: kUnavailable when
 // another session locks a table for longer than ten seconds; otherwise as the server says.
 [[nodiscard]] Status apply_publication(Connection& connection, const PublicationPlan& plan);
 

@@ -43,7 +43,7 @@ Status check_tables(const ExistingPublication& publication,
     if (published.contains(table.quoted())) {
       return false;
     }
-    if (table.kind == 'p' && !publication.state->via_root) {
+    if (table.kind == 'p' && !publication.state.via_root) {
       split.push_back(table.name());
     } else if (is_named(publication.config, table)) {
       missing.push_back(table.name());
@@ -91,7 +91,7 @@ bool lists_operation(const config::Config& config, model::Operation operation) {
 Status check_operations(const ExistingPublication& publication,
                         const Selection& selection,
                         std::vector<std::string>& warnings) {
-  const PublicationState& state = *publication.state;
+  const PublicationState& state = publication.state;
   const std::pair<model::Operation, bool> operations[] = {
       {model::Operation::kInsert, state.insert},
       {model::Operation::kUpdate, state.update},
@@ -129,25 +129,26 @@ Status check_operations(const ExistingPublication& publication,
 
 }  // namespace
 
+Error missing_publication(const std::string& name) {
+  return make_error(Errc::kSourceSetup,
+                    cdc::format("publication {} does not exist in this database", name),
+                    cdc::format("CREATE PUBLICATION {} FOR TABLE ... WITH "
+                                "(publish_via_partition_root = true), or set "
+                                "postgres.publication-mode: managed",
+                                expr::quote_identifier(name)));
+}
+
 Status check_existing_publication(Connection& connection,
                                   const ExistingPublication& publication,
                                   Selection& selection,
                                   std::vector<std::string>& warnings) {
-  if (!publication.state) {
-    return fail(
-        Errc::kSourceSetup,
-        cdc::format("publication {} does not exist in this database", publication.name),
-        cdc::format("CREATE PUBLICATION {} FOR TABLE ... WITH (publish_via_partition_root = "
-                    "true), or set postgres.publication-mode: managed",
-                    expr::quote_identifier(publication.name)));
-  }
   CDC_ASSIGN(const auto published, load_published(connection, publication.name));
   CDC_TRY(check_tables(publication, published, selection, warnings));
   CDC_TRY(check_operations(publication, selection, warnings));
   std::vector<std::string> filtered;
   for (const std::size_t i : selection.tables) {
-    const auto listed = publication.state->tables.find(publication.catalog[i].oid);
-    if (listed != publication.state->tables.end() && listed->second) {
+    const auto listed = publication.state.tables.find(publication.catalog[i].oid);
+    if (listed != publication.state.tables.end() && listed->second) {
       filtered.push_back(publication.catalog[i].name());
     }
   }

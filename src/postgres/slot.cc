@@ -170,8 +170,12 @@ Result<SlotState> create_slot(Connection& connection,
   constexpr milliseconds kGrace{10'000};
   auto created = connection.query(sql, parameters, timeout + kGrace);
   if (!created) {
-    (void)connection.query("RESET statement_timeout");
-    return fail(explain_creation(connection, name, std::move(created).error()));
+    Error error = explain_creation(connection, name, std::move(created).error());
+    // On a connection that is lost, this fails too, and what the caller needs is the first error.
+    if (const auto reset = connection.query("RESET statement_timeout"); !reset) {
+      log::debug("statement_timeout is not reset", {{"error", reset.error().message}});
+    }
+    return fail(std::move(error));
   }
   CDC_TRY(connection.query("RESET statement_timeout"));
   const Lsn start = parse_lsn(created->text(0, 0)).value_or(Lsn{});

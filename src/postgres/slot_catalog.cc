@@ -69,6 +69,7 @@ Result<std::vector<SlotRow>> list_slots(Connection& connection) {
   CDC_ASSIGN(const QueryResult result,
              connection.query(slots_sql(connection.server_version(), "")));
   std::vector<SlotRow> slots;
+  slots.reserve(static_cast<std::size_t>(result.rows()));
   for (int row = 0; row < result.rows(); ++row) {
     slots.push_back(parse_slot(result, row));
   }

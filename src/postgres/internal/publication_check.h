@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,11 +15,13 @@ namespace cdc::postgres {
 // What is known of a publication that is somebody else's to change.
 struct ExistingPublication {
   const std::string& name;
-  const std::optional<PublicationState>& state;
+  const PublicationState& state;
   const config::Config& config;
   const std::vector<CatalogTable>& catalog;
   const TableRules& rules;
 };
+
+[[nodiscard]] Error missing_publication(const std::string& name);
 
 // Verifies it as publication.h says, and cuts `selection` down to the tables in it.
 [[nodiscard]] Status check_existing_publication(Connection& connection,

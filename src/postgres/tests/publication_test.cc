@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/sync/thread.h"
 #include "postgres/tests/test_cluster.h"
 
 namespace cdc::postgres {
@@ -25,7 +26,8 @@ constexpr const char* kLongName =
 class PublicationTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    cluster = std::make_unique<TestCluster>();
+    cluster = std::make_unique<TestCluster>(
+        TestCluster::Options{.settings = {"max_locks_per_transaction = 128"}});
     cluster->run({
         "CREATE ROLE owner LOGIN",
         "CREATE ROLE stranger LOGIN",
@@ -153,9 +155,10 @@ TEST_F(PublicationTest, FollowsTheConfiguration) {
   settle(of({"orders", "sales.misc"}));
   PublicationPlan changed = settle(of({"orders", "customers"}));
   EXPECT_EQ(changed.statements,
-            (Names{"ALTER PUBLICATION \"kaptanto_pub_default\" DROP TABLE ONLY \"sales\".\"misc\"",
-                   "ALTER PUBLICATION \"kaptanto_pub_default\" ADD TABLE ONLY "
-                   "\"public\".\"customers\""}));
+            (Names{"ALTER PUBLICATION \"kaptanto_pub_default\" ADD TABLE ONLY "
+                   "\"public\".\"customers\"",
+                   "ALTER PUBLICATION \"kaptanto_pub_default\" DROP TABLE ONLY "
+                   "\"sales\".\"misc\""}));
   EXPECT_EQ(published(), "public.customers public.orders");
   changed = settle(of({"orders"}));
   EXPECT_EQ(changed.statements.size(), 1U);
@@ -305,9 +308,9 @@ TEST_F(PublicationTest, PublishesAllTablesAsASuperuser) {
 
   // From all tables to some, and back: the publication has to be made anew.
   const PublicationPlan narrowed = settle(of({"orders"}), "postgres");
-  EXPECT_EQ(narrowed.statements.size(), 2U);
+  EXPECT_EQ(narrowed.statements.size(), 1U);
   EXPECT_EQ(published(), "public.orders");
-  EXPECT_EQ(settle(config, "postgres").statements.size(), 2U);
+  EXPECT_EQ(settle(config, "postgres").statements.size(), 1U);
 }
 
 TEST_F(PublicationTest, ListsAllTablesWithoutASuperuser) {
@@ -389,14 +392,42 @@ TEST_F(PublicationTest, ChecksTheOperationsOfAnExistingPublication) {
   EXPECT_TRUE(plan(config)->warnings.empty());
 }
 
-TEST_F(PublicationTest, LeavesNothingBehindWhenAStatementFails) {
+TEST_F(PublicationTest, LeavesEachStatementWholeOrUndone) {
   Connection connection = open("owner");
   PublicationPlan broken = *plan(of({"orders"}));
-  broken.statements.emplace_back("ALTER PUBLICATION kaptanto_pub_default ADD TABLE nosuch.table1");
+  broken.statements.emplace_back(
+      "ALTER PUBLICATION kaptanto_pub_default DROP TABLE public.orders; "
+      "ALTER PUBLICATION kaptanto_pub_default ADD TABLE nosuch.table1");
   const auto applied = apply_publication(connection, broken);
   ASSERT_FALSE(applied.has_value());
-  EXPECT_EQ(cluster->ask("SELECT count(*) FROM pg_publication"), "0");
-  EXPECT_TRUE(connection.query("SELECT 1").has_value());
+  EXPECT_EQ(published(), "public.orders");
+  EXPECT_EQ(connection.query("SHOW lock_timeout")->text(0, 0), "0");
+  settle(of({"orders"}));
+}
+
+TEST_F(PublicationTest, WaitsForALockThatIsGivenUp) {
+  Connection locker = cluster->connect();
+  ASSERT_TRUE(locker.query("BEGIN").has_value());
+  ASSERT_TRUE(locker.query("LOCK TABLE orders IN ACCESS EXCLUSIVE MODE").has_value());
+  Connection connection = open("owner");
+  const PublicationPlan blocked = *plan(of({"orders"}));
+  Thread unblocker{"unblocker", [&] {
+                     Connection watcher = cluster->connect();
+                     wait_until(watcher, "SELECT count(*) = 1 FROM pg_locks WHERE NOT granted");
+                     EXPECT_TRUE(locker.query("ROLLBACK").has_value());
+                   }};
+  EXPECT_TRUE(apply_publication(connection, blocked).has_value());
+}
+
+TEST_F(PublicationTest, PublishesMoreTablesThanAStatementHasLocksFor) {
+  cluster->run({"CREATE SCHEMA many AUTHORIZATION owner",
+                "SET SESSION AUTHORIZATION owner; DO $$ BEGIN FOR i IN 1..1100 LOOP"
+                " EXECUTE format('CREATE TABLE many.t%s (id int PRIMARY KEY)', i);"
+                " END LOOP; END $$"});
+  EXPECT_EQ(settle(of({"many.*"})).statements.size(), 2U);
+  settle(of({"orders"}));
+  EXPECT_EQ(settle(of({"orders", "many.*"})).statements.size(), 2U);
+  settle(of({"orders"}));
 }
 
 TEST(PublicationOnAStandby, IsLeftAloneOrRefused) {

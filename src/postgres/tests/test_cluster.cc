@@ -6,13 +6,13 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <initializer_list>
 #include <iostream>
 #include <iterator>
 #include <optional>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include <arpa/inet.h>
@@ -36,8 +36,12 @@ namespace {
 constexpr const char* kDebianBin = "/usr/lib/postgresql/15/bin";
 
 [[noreturn]] void give_up(const std::string& why) {
-  std::cerr << "test cluster: " << why << std::endl;
+  std::cerr << "test cluster: " << why << '\n';
   std::abort();
+}
+
+std::string last_os_error() {
+  return std::generic_category().message(errno);
 }
 
 std::string read_file(const std::filesystem::path& path) {
@@ -57,11 +61,14 @@ std::optional<Account> server_account() {
   if (::geteuid() != 0) {
     return std::nullopt;
   }
-  const passwd* entry = ::getpwnam("postgres");
-  if (entry == nullptr) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 4096> memory{};
+  if (::getpwnam_r("postgres", &entry, memory.data(), memory.size(), &found) != 0 ||
+      found == nullptr) {
     give_up("run as root, and there is no user postgres to run the server as");
   }
-  return Account{.user = entry->pw_uid, .group = entry->pw_gid};
+  return Account{.user = entry.pw_uid, .group = entry.pw_gid};
 }
 
 // Runs in the forked child: only calls that are safe there, then the program.
@@ -69,22 +76,22 @@ std::optional<Account> server_account() {
                                  const std::filesystem::path& log,
                                  char* const* arguments) {
   const int output = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  ::dup2(output, STDOUT_FILENO);
-  ::dup2(output, STDERR_FILENO);
+  if (output < 0 || ::dup2(output, STDOUT_FILENO) < 0 || ::dup2(output, STDERR_FILENO) < 0) {
+    ::_exit(125);
+  }
   if (account && (::setgroups(0, nullptr) != 0 || ::setgid(account->group) != 0 ||
                   ::setuid(account->user) != 0)) {
     ::_exit(126);
   }
   // After the change of user, which clears it: SIGQUIT is PostgreSQL's immediate shutdown.
   ::prctl(PR_SET_PDEATHSIG, SIGQUIT);
-  ::setenv("LC_ALL", "C", 1);
-  ::setenv("TZ", "UTC", 1);
   ::execvp(arguments[0], arguments);
   ::_exit(127);
 }
 
 pid_t spawn(std::vector<std::string> arguments, const std::filesystem::path& log) {
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) {
     pointers.push_back(argument.data());
   }
@@ -92,7 +99,7 @@ pid_t spawn(std::vector<std::string> arguments, const std::filesystem::path& log
   const auto account = server_account();
   const pid_t child = ::fork();
   if (child < 0) {
-    give_up(std::string{"fork: "} + std::strerror(errno));
+    give_up("fork: " + last_os_error());
   }
   if (child == 0) {
     become_program(account, log, pointers.data());
@@ -109,7 +116,7 @@ std::uint16_t free_port() {
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   if (::bind(socket.get(), generic, size) != 0 ||
       ::getsockname(socket.get(), generic, &size) != 0) {
-    give_up(std::string{"no free port: "} + std::strerror(errno));
+    give_up("no free port: " + last_os_error());
   }
   return ::ntohs(address.sin_port);
 }
@@ -134,7 +141,8 @@ void pause_between_attempts() {
 }  // namespace
 
 TestCluster::TestCluster(Options options) : options_(std::move(options)) {
-  const char* chosen = std::getenv("KAPTANTO_TEST_PG_BIN");
+  // Tests set no variable while a cluster starts.
+  const char* chosen = std::getenv("KAPTANTO_TEST_PG_BIN");  // NOLINT(concurrency-mt-unsafe)
   bin_ = chosen == nullptr || *chosen == '\0' ? kDebianBin : chosen;
   if (!std::filesystem::exists(bin_ / "postgres")) {
     give_up("no PostgreSQL server in " + bin_.string() +
@@ -154,12 +162,12 @@ TestCluster::~TestCluster() {
 void TestCluster::create() {
   std::string name = (std::filesystem::temp_directory_path() / "kaptanto-test-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) {
-    give_up(std::string{"mkdtemp: "} + std::strerror(errno));
+    give_up("mkdtemp: " + last_os_error());
   }
   folder_ = name;
   if (const auto account = server_account()) {
     if (::chown(folder_.c_str(), account->user, account->group) != 0) {
-      give_up(std::string{"chown: "} + std::strerror(errno));
+      give_up("chown: " + last_os_error());
     }
   }
   const std::filesystem::path data = folder_ / "data";
@@ -237,7 +245,9 @@ void TestCluster::restart(const std::vector<std::string>& settings) {
 
 void TestCluster::restart_as_standby() {
   stop();
-  std::ofstream{folder_ / "data" / "standby.signal"};
+  {
+    const std::ofstream signal{folder_ / "data" / "standby.signal"};
+  }
   start();
 }
 
