@@ -55,8 +55,8 @@ values:
   are dropped.
 - **`where`** has [a page of its own](where.md). `columns` lists what to keep of a row; key
   columns are always part of the event's `key`.
-- **Kubernetes** sets `KAPTANTO_PORT=tcp://...` in every container when a service is called kaptanto;
-  such a value is ignored.
+- **Kubernetes** sets `KAPTANTO_PORT=tcp://...` in every container when a service is called
+  kaptanto; such a value is ignored.
 - **Secrets** belong in the environment, in `source-file`, or in a `${NAME}`. No message and no
   log line shows them. The value of `--source` is blanked out in the process list once it was
   read.

@@ -256,8 +256,8 @@ const std::array kOptions = std::to_array<OptionSpec>({
      .kind = OptionKind::kBoolean,
      .default_text = "true",
      .flag = "postgres-streaming",
-     .doc = "Receive large transactions while they are in progress. Off while `postgres.messages` is "
-            "set, because a streamed message cannot be taken back by a rollback to a savepoint.",
+     .doc = "Receive large transactions while they are in progress. Off while `postgres.messages` "
+            "is set, because a streamed message cannot be taken back by a rollback to a savepoint.",
      .store = [](Config& c, const OptionValue& v) { c.postgres.streaming = std::get<bool>(v); }},
     {.path = "postgres.spill-memory",
      .kind = OptionKind::kSize,

@@ -31,8 +31,8 @@ class Sink {
   virtual ~Sink() = default;
 
   [[nodiscard]] virtual Status start() = 0;
-  // `from` is the index of the first event to take; frame.events[from..] in order. The view is valid
-  // during the call only.
+  // `from` is the index of the first event to take; frame.events[from..] in order. The view is
+  // valid during the call only.
   [[nodiscard]] virtual Result<std::size_t> submit(const journal::FrameView& frame,
                                                    std::size_t from,
                                                    AckWindow& window) = 0;

@@ -153,7 +153,7 @@ class Round:
         )
         self.runs.append([e for e in self.kaptanto.events if e.table in TABLES])
 
-    # -- judgement -----------------------------------------------------------------------------------
+    # -- judgement ---------------------------------------------------------------------------------
 
     def _judge(self):
         rows = self.db.rows("SELECT id, xid, relation, operation, old_row::text, new_row::text"
@@ -161,7 +161,8 @@ class Round:
         ledger = read_ledger(rows)
         journal = [e for e in self.kaptanto.journal_events() if e.table in TABLES]
         tables = {
-            name: [parse_json(text) for (text,) in self.db.rows(f"SELECT to_json(t)::text FROM {name} t")]
+            name: [parse_json(text)
+                   for (text,) in self.db.rows(f"SELECT to_json(t)::text FROM {name} t")]
             for name in TABLES
         }
         self.summary = (
@@ -177,8 +178,11 @@ class Round:
 
 
 def run_rounds(arguments):
-    seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
-    print(f"crash loop: {arguments.cycles} cycles, PostgreSQL {arguments.version}, seed {seed}", flush=True)
+    seed = arguments.seed
+    if seed is None:
+        seed = random.SystemRandom().randrange(1 << 32)
+    print(f"crash loop: {arguments.cycles} cycles, PostgreSQL {arguments.version}, seed {seed}",
+          flush=True)
     left = arguments.cycles
     number = 0
     with Cluster(arguments.version) as cluster:

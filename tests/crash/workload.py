@@ -48,7 +48,7 @@ BODY = "(SELECT string_agg(md5((i + {0})::text), '') FROM generate_series(1, 100
 
 
 class Writer(threading.Thread):
-    """One session that writes random transactions until told to stop, through any number of crashes."""
+    """One session that writes random transactions until told to stop, through any crashes."""
 
     def __init__(self, database, number, seed):
         super().__init__(daemon=True)
@@ -153,7 +153,7 @@ class Writer(threading.Thread):
         if self._random.random() < 0.5:
             cursor.execute("TRUNCATE scratch")
 
-    # -- changes -------------------------------------------------------------------------------------
+    # -- changes -----------------------------------------------------------------------------------
 
     def _new_id(self):
         self._next_id += 1

@@ -37,7 +37,7 @@ def write(tmp_path):
     return write
 
 
-# -- command line -------------------------------------------------------------------------------------
+# -- command line ----------------------------------------------------------------------------------
 
 SOURCE = ["--source", "postgresql://nobody@127.0.0.1:1/none", "--tables", "t"]
 
@@ -89,12 +89,13 @@ def test_outputs_that_are_not_built_yet_are_refused(output, tmp_path):
 
 
 def test_mongodb_is_refused_for_now(tmp_path):
-    done = run_command("--source", f"mongodb://u:{SECRET}@127.0.0.1/db", "--tables", "t", cwd=tmp_path)
+    source = f"mongodb://u:{SECRET}@127.0.0.1/db"
+    done = run_command("--source", source, "--tables", "t", cwd=tmp_path)
     assert_one_clear_line(done, 3, "mongodb")
     assert SECRET not in done.err
 
 
-# -- configuration file ---------------------------------------------------------------------------------
+# -- configuration file ----------------------------------------------------------------------------
 
 GOOD = {"source": "postgresql://nobody@127.0.0.1:1/none", "tables": {"t": {}}}
 
@@ -139,7 +140,8 @@ def test_wrong_configuration(addition, words, write, tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["tables: [unclosed", "\tsource: x", "source: a\nsource: b\n", "- just\n- a list\n", "just text",
+    ["tables: [unclosed", "\tsource: x", "source: a\nsource: b\n", "- just\n- a list\n",
+     "just text",
      "a: &x [*x]", "\x00\x01\x02", "source: \"\xff\""],
 )
 def test_file_that_is_not_our_yaml(text, write):
@@ -182,7 +184,7 @@ def open_folders(path):
             folder.chmod(folder.stat().st_mode | 0o011)
 
 
-# -- data directory -------------------------------------------------------------------------------------
+# -- data directory --------------------------------------------------------------------------------
 
 
 def test_data_directory_that_is_a_file(db, pipeline, tmp_path):
@@ -289,7 +291,7 @@ def test_missing_segment_is_noticed(db, pipeline):
     expect_exit(kaptanto, 7)
 
 
-# -- server ---------------------------------------------------------------------------------------------
+# -- server ----------------------------------------------------------------------------------------
 
 
 def with_role(db, name, attributes):

@@ -1,4 +1,4 @@
-"""What every supported server must give: each operation, its order, its identity and its metadata."""
+"""What every supported server must give: each operation, its order, identity and metadata."""
 
 import re
 

@@ -11,6 +11,7 @@ from harness import Cluster, run_command
 SHELLS = ["bash", "zsh", "fish"]
 FLAGS = ["--source", "--tables", "--config", "--output", "--port", "--data-dir", "--retention",
          "--log-level", "--source-id", "--all-tables"]
+COMMANDS = ["validate", "doctor", "version", "schema", "completion", "journal"]
 
 
 def test_version():
@@ -30,11 +31,11 @@ def test_version_as_json():
 def test_help_names_every_flag_and_command():
     done = run_command("--help")
     assert done.code == 0 and done.err == "", done
-    for word in ["kaptanto", *FLAGS, "validate", "doctor", "version", "schema", "completion", "journal"]:
+    for word in ["kaptanto", *FLAGS, *COMMANDS]:
         assert word in done.out, word
 
 
-@pytest.mark.parametrize("command", ["validate", "doctor", "version", "schema", "completion", "journal"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command(command):
     done = run_command(command, "--help")
     assert done.code == 0 and command in done.out, done
@@ -56,7 +57,8 @@ def test_bash_completion_completes():
     script = (
         f"source <('{binary()}' completion bash) &&"
         " COMP_WORDS=(kaptanto --ta) COMP_CWORD=1 COMP_LINE='kaptanto --ta' COMP_POINT=13 &&"
-        " f=$(complete -p kaptanto | sed -E 's/.*-F ([^ ]+).*/\\1/') && $f kaptanto --ta kaptanto &&"
+        " f=$(complete -p kaptanto | sed -E 's/.*-F ([^ ]+).*/\\1/') &&"
+        " $f kaptanto --ta kaptanto &&"
         " printf '%s\\n' \"${COMPREPLY[@]}\""
     )
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
@@ -75,14 +77,15 @@ def test_schema_is_a_json_schema_that_knows_the_keys():
     schema = json.loads(done.out)
     assert "$schema" in schema
     properties = schema["properties"]
-    for key in ["source", "tables", "output", "port", "data-dir", "retention", "log-level", "source-id",
+    for key in ["source", "tables", "output", "port", "data-dir", "retention", "log-level",
+                "source-id",
                 "all-tables", "values", "journal", "postgres"]:
         assert key in properties, key
     assert set(properties["values"]["properties"]) == {"int8", "numeric", "mode"}
     assert schema.get("additionalProperties") is False
 
 
-# -- validate -------------------------------------------------------------------------------------------
+# -- validate --------------------------------------------------------------------------------------
 
 
 def test_validate_accepts_a_good_file(tmp_path):
@@ -151,7 +154,7 @@ def test_flags_win_over_environment_and_file(db, pipeline, tmp_path):
     assert kaptanto.log, "the environment's log level won over the file's"
 
 
-# -- doctor ---------------------------------------------------------------------------------------------
+# -- doctor ----------------------------------------------------------------------------------------
 
 
 def doctor(db_dsn, *flags):
@@ -179,7 +182,8 @@ def test_doctor_shows_all_faults_of_a_server_at_once_with_their_mending():
     settings = {"wal_level": "replica", "max_replication_slots": "1"}
     with Cluster(15, settings) as cluster:
         db = cluster.new_database()
-        db.execute("SELECT pg_create_physical_replication_slot('other')", "CREATE TABLE keyless (v int)")
+        db.execute("SELECT pg_create_physical_replication_slot('other')",
+                   "CREATE TABLE keyless (v int)")
         db.execute("CREATE ROLE weak LOGIN")
         done, report = doctor(db.dsn(user="weak"), "--tables", "keyless,absent")
         assert done.code == 10, done
@@ -188,9 +192,11 @@ def test_doctor_shows_all_faults_of_a_server_at_once_with_their_mending():
         for word in ["wal_level", "max_replication_slots", "REPLICATION", "absent", "keyless"]:
             assert word in text, (word, text)
         assert all(check["fix"] for check in bad if check["verdict"] == "fail"), bad
-        person = run_command("doctor", "--source", db.dsn(user="weak"), "--tables", "keyless,absent")
+        weak = db.dsn(user="weak")
+        person = run_command("doctor", "--source", weak, "--tables", "keyless,absent")
         assert person.code == 10
-        assert "ALTER SYSTEM SET wal_level" in person.out or "wal_level = logical" in person.out, person
+        assert ("ALTER SYSTEM SET wal_level" in person.out
+                or "wal_level = logical" in person.out), person
 
 
 def test_doctor_finds_orphan_slots_and_changes_nothing(db):
@@ -216,7 +222,7 @@ def test_doctor_while_the_pipeline_runs(db, pipeline):
     assert kaptanto.alive()
 
 
-# -- journal inspect ------------------------------------------------------------------------------------
+# -- journal inspect -------------------------------------------------------------------------------
 
 
 @pytest.fixture

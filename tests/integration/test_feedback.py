@@ -79,7 +79,7 @@ def test_position_is_acknowledged_soon_after_it_is_durable(db, pipeline):
 
 
 def test_nothing_is_acknowledged_that_could_be_lost(db, pipeline):
-    """At every moment the journal holds all up to confirmed_flush_lsn: killed, nothing is missing."""
+    """The journal always holds all up to confirmed_flush_lsn: killed, nothing is missing."""
     db.execute("CREATE TABLE t (id bigint PRIMARY KEY, pad text)")
     kaptanto = pipeline(db, tables=["t"])
     seen = set()

@@ -146,7 +146,7 @@ def test_table_globs(db, pipeline, pattern, tables):
     assert {f"{e.schema}.{e.table}" for e in kaptanto.drain()} == tables
 
 
-# -- a stream that has nothing for us still moves its slot --------------------------------------------
+# -- a stream that has nothing for us still moves its slot -----------------------------------------
 
 
 def assert_slot_follows(db, position, timeout=20):

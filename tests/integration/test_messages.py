@@ -24,7 +24,8 @@ def test_messages_are_events_when_asked_for(each_db, pipeline):
     outbox, audit = events[1:3]
     assert outbox.table == ""
     assert outbox.key == {"prefix": "outbox"}
-    assert outbox.after == {"prefix": "outbox", "content": '{"order": 1, "note": "line\nbreak \u00e9"}'}
+    content = '{"order": 1, "note": "line\nbreak \u00e9"}'
+    assert outbox.after == {"prefix": "outbox", "content": content}
     assert outbox.before is None
     assert audit.after == {"prefix": "audit.login", "content": ""}
     assert len({e.tx_id for e in events}) == 1

@@ -68,7 +68,8 @@ def test_from_listed_tables_to_all_and_back(tables, pipeline):
 
 def test_unchanged_configuration_leaves_the_publication_untouched(tables, pipeline):
     kaptanto = pipeline(tables, tables=["a", "c"]).start_streaming()
-    version = "SELECT xmin::text FROM pg_publication UNION ALL SELECT xmin::text FROM pg_publication_rel"
+    version = ("SELECT xmin::text FROM pg_publication"
+               " UNION ALL SELECT xmin::text FROM pg_publication_rel")
     before = sorted(tables.rows(version))
     kaptanto.stop()
     kaptanto.start_streaming()

@@ -1,4 +1,4 @@
-"""Tables that are more than columns and rows: partitions, generated and dropped columns, inheritance."""
+"""More than columns and rows: partitions, generated and dropped columns, inheritance."""
 
 import pytest
 

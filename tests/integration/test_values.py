@@ -147,7 +147,8 @@ def test_keys_of_many_types_render_like_values(each_db, pipeline):
     columns = [
         column for column in all_columns(with_xml=False)
         if column.name in ("int8", "num", "float8", "flag", "words", "bytes", "stamp", "moment",
-                           "day", "span", "guid", "ip", "feeling", "d_price", "ci", "comp", "a_int4",
+                           "day", "span", "guid", "ip", "feeling", "d_price", "ci", "comp",
+                           "a_int4",
                            "a_words", "r_int4", "padded")
     ]
     for column in columns:

@@ -7,7 +7,7 @@ import threading
 
 
 class TcpProxy:
-    """Forwards 127.0.0.1:port to the target. Owned by the test's thread; one thread does the work."""
+    """Forwards 127.0.0.1:port to the target. Owned by the test's thread; another does the work."""
 
     def __init__(self, target_port):
         self._target = ("127.0.0.1", target_port)

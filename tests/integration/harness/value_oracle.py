@@ -24,7 +24,8 @@ def sql_of(column):
     if not column.array:
         return f"CASE WHEN {name} IS DISTINCT FROM NULL THEN format('%s', {name}) END"
     return (
-        f"CASE WHEN {name} IS DISTINCT FROM NULL THEN ARRAY(SELECT CASE WHEN u IS DISTINCT FROM NULL"
+        f"CASE WHEN {name} IS DISTINCT FROM NULL"
+        " THEN ARRAY(SELECT CASE WHEN u IS DISTINCT FROM NULL"
         f" THEN format('%s', u) END FROM (SELECT unnest({name}) AS u) s) END,"
         f" ARRAY(SELECT array_length({name}, d)"
         f" FROM generate_series(1, coalesce(array_ndims({name}), 0)) d)"

@@ -125,7 +125,8 @@ def _zone(rng):
 def _interval(rng):
     return (
         f"{rng.randrange(-200, 200)} years {rng.randrange(-11, 12)} mons"
-        f" {rng.randrange(-40, 40)} days {rng.randrange(-30, 30)}:{rng.randrange(60)}:{_seconds(rng)}"
+        f" {rng.randrange(-40, 40)} days"
+        f" {rng.randrange(-30, 30)}:{rng.randrange(60)}:{_seconds(rng)}"
     )
 
 
@@ -144,7 +145,8 @@ def _json(rng, depth=0):
     space = rng.choice(["", " ", "\n", "\r\n  ", "\t"])
     if choice == 6:
         return "[" + f",{space}".join(_json(rng, depth + 1) for _ in range(rng.randrange(4))) + "]"
-    members = [f"{_json_string(rng)}:{space}{_json(rng, depth + 1)}" for _ in range(rng.randrange(4))]
+    members = [f"{_json_string(rng)}:{space}{_json(rng, depth + 1)}"
+               for _ in range(rng.randrange(4))]
     return "{" + f"{space}, ".join(members) + space + "}"
 
 
@@ -273,12 +275,14 @@ SCALARS = [
     ColumnType(
         "js", "json", JSON,
         ["null", '"x"', "1.50", '{"b": 1, "a": 2, "b": 3}', '{\n  "a": [1,\r\n 2],\t"b" : {}\n}',
-         '"\\u0000 \\ud83e\\uddab \\/ \\n"', "123456789012345678901234567890.10e+5", "[]", " true "],
+         '"\\u0000 \\ud83e\\uddab \\/ \\n"', "123456789012345678901234567890.10e+5", "[]",
+         " true "],
         _json,
     ),
     ColumnType(
         "jsb", "jsonb", JSON,
-        ["null", '"x"', "1.50", '{"b": 1, "a": 2, "b": 3}', "[1, [2, [3, []]], {}]", "-0.0", "1e400",
+        ["null", '"x"', "1.50", '{"b": 1, "a": 2, "b": 3}', "[1, [2, [3, []]], {}]", "-0.0",
+         "1e400",
          '"line\\nbreak"'],
         _json,
     ),
@@ -290,7 +294,8 @@ SCALARS = [
     ColumnType("pth", "path", TEXT, ["((0,0),(1,1))", "[(0,0),(1,1),(2,0)]"]),
     ColumnType("poly", "polygon", TEXT, ["((0,0),(1,1),(2,0))"]),
     ColumnType("circ", "circle", TEXT, ["<(1,2),3.5>"]),
-    ColumnType("ip", "inet", TEXT, ["10.0.0.1", "10.0.0.1/8", "::1", "2001:db8::/32", "fe80::1/64"]),
+    ColumnType("ip", "inet", TEXT,
+               ["10.0.0.1", "10.0.0.1/8", "::1", "2001:db8::/32", "fe80::1/64"]),
     ColumnType("net", "cidr", TEXT, ["10.0.0.0/8", "::/0", "192.168.1.1/32"]),
     ColumnType("mac", "macaddr", TEXT, ["08:00:2b:01:02:03"]),
     ColumnType("mac8", "macaddr8", TEXT, ["08:00:2b:01:02:03:04:05"]),
@@ -361,7 +366,8 @@ ARRAYS = [
     _array_column(name)
     for name in (
         "int2", "int4", "int8", "num", "num_scaled", "float4", "float8", "flag", "cash", "padded",
-        "limited", "words", "ident", "bytes", "stamp", "moment", "day", "clock", "span", "guid", "js",
+        "limited", "words", "ident", "bytes", "stamp", "moment", "day", "clock", "span", "guid",
+        "js",
         "jsb", "pt", "pth", "poly", "ip", "bits", "tsv", "r_int4", "r_tstz", "m_int4", "object_id",
         "feeling", "d_int", "d_price", "d_flag", "d_moment", "d_doc", "comp", "comp2", "hs", "ci",
         "tree", "cb", "lsn",
