@@ -156,7 +156,7 @@ void finish_frame_header(std::array<char, kFrameHeaderSize>& header,
 }
 
 // The size a frame of these parts must have.
-[[nodiscard]] constexpr std::uint64_t frame_size_of(const FrameHeader& header) noexcept {
+[[nodiscard]] inline std::uint64_t frame_size_of(const FrameHeader& header) noexcept {
   return align_up(header.text_offset() + header.text_size);
 }
 

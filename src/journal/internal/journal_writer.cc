@@ -21,6 +21,10 @@ Options bounded(Options options) {
   return options;
 }
 
+bool full(const Error& error) {
+  return error.code == Errc::kNoSpace;
+}
+
 }  // namespace
 
 JournalWriter::JournalWriter(FileSystem& file_system,
@@ -99,7 +103,7 @@ Status JournalWriter::open_last(bool cut) {
   preallocated_ = true;
   if (size < capacity_) {
     auto allocated = file_->allocate(capacity_);
-    if (!allocated && allocated.error().code != Errc::kNoSpace) {
+    if (!allocated && !full(allocated.error())) {
       return cdc::fail(std::move(allocated).error());
     }
     // With a full disk the journal opens all the same: consumers can drain it.
@@ -156,7 +160,7 @@ Status JournalWriter::write_frames() {
   if (written) {
     return {};
   }
-  if (written.error().code != Errc::kNoSpace) {
+  if (!full(written.error())) {
     return poison(std::move(written).error());
   }
   // Give back what the failed write took. Preallocated space is kept: it is not what was short.
@@ -214,18 +218,22 @@ void JournalWriter::publish() {
 Status JournalWriter::roll(std::uint64_t frames_size) {
   const std::uint64_t size = std::max(options_.segment_bytes, kSegmentHeaderSize + frames_size);
   CDC_TRY(make_room(size));
-  CDC_ASSIGN(NewSegment created, prepare_next(size));
+  auto prepared = prepare_next(size);
+  if (!prepared) {
+    return full(prepared.error()) ? cdc::fail(std::move(prepared).error())
+                                  : poison(std::move(prepared).error());
+  }
   if (auto sealed = seal_last(); !sealed) {
     return poison(std::move(sealed).error());
   }
-  if (auto named = name_segment(file_system_, created); !named) {
+  if (auto named = name_segment(file_system_, *prepared); !named) {
     // A directory may need a block too; the sealed segment is full and the next append tries again.
-    return named.error().code == Errc::kNoSpace ? named : poison(std::move(named).error());
+    return full(named.error()) ? named : poison(std::move(named).error());
   }
   if (auto synced = file_system_.sync_directory(options_.directory); !synced) {
     return poison(std::move(synced).error());
   }
-  use(std::move(created));
+  use(*std::move(prepared));
   return {};
 }
 
@@ -242,8 +250,7 @@ Result<NewSegment> JournalWriter::prepare_next(std::uint64_t size) {
                              .last_whole = boundary_.sequence};
   for (;;) {
     auto created = prepare_segment(file_system_, options_.directory, header, size);
-    const bool full = !created && created.error().code == Errc::kNoSpace;
-    if (!full || !oldest_is_passed()) {
+    if (created || !full(created.error()) || !oldest_is_passed()) {
       return created;
     }
     CDC_TRY(remove_oldest());
@@ -342,6 +349,9 @@ Status JournalWriter::remove_oldest() {
 // ---- The rest -----------------------------------------------------------------------------------
 
 std::unexpected<Error> JournalWriter::poison(Error error) {
+  if (failure_) {
+    return cdc::fail(*failure_);
+  }
   error.code = Errc::kIo;
   error.message = "the journal has stopped: " + error.message;
   error.hint = "what was acknowledged is safe; check the disk, then start again";

@@ -37,9 +37,10 @@ std::optional<std::uint64_t> parse_segment_name(std::string_view name) {
   if (name.size() != kDigits + kSuffix.size() || !name.ends_with(kSuffix)) {
     return std::nullopt;
   }
+  const std::string_view digits = name.substr(0, kDigits);
+  const char* const end = digits.data() + digits.size();
   std::uint64_t number = 0;
-  const char* end = name.data() + kDigits;
-  const auto parsed = std::from_chars(name.data(), end, number);
+  const auto parsed = std::from_chars(digits.data(), end, number);
   if (parsed.ec != std::errc{} || parsed.ptr != end) {
     return std::nullopt;
   }

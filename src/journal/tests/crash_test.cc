@@ -150,6 +150,10 @@ class Workload {
 
   // `ends`: the batch held the pending whole transaction.
   Status settle(Status status, bool ends) {
+    if (journal_->durable_sequence().load() != acknowledged_ ||
+        journal_->durable_lsn().load() != acknowledged_lsn_.value) {
+      throw std::runtime_error("an append published something");
+    }
     if (status && ends) {
       events_.insert(events_.end(), pending_->events.begin(), pending_->events.end());
       boundaries_.insert(events_.size());
@@ -277,6 +281,11 @@ void live_and_crash(std::uint64_t seed) {
         disk.fail_next_sync();
       }
       status = random_step(work, random);
+    }
+    if (!status && !disk.power_is_off()) {
+      // A sync has failed: a second one must not be believed.
+      const auto again = work.sync();
+      ASSERT_TRUE(!again && again.error().code == Errc::kIo) << status.error().to_string();
     }
     work.die();
     disk.restart();

@@ -211,15 +211,36 @@ void SimulatedFileSystem::apply(Node& node, const Change& change, Loss loss) {
   }
 }
 
-void SimulatedFileSystem::restart() {
-  const Loss loss = static_cast<Loss>(random_() % 4);
-  if (!pending_names_.empty()) {
-    const std::size_t kept = random_() % (pending_names_.size() + 1);
-    if (kept > 0) {
-      on_disk_ = pending_names_[kept - 1];
+void SimulatedFileSystem::apply(Names& names, const NameChange& change) {
+  if (!change.removed.empty()) {
+    names.erase(change.removed);
+  }
+  if (change.node) {
+    names[change.given] = change.node;
+  }
+}
+
+void SimulatedFileSystem::change_names(NameChange change) {
+  apply(shown_, change);
+  pending_names_.push_back(std::move(change));
+}
+
+// File systems keep changes of names in order; what they do not promise is not relied upon, so half
+// of the time any of them may be missing.
+void SimulatedFileSystem::settle_names() {
+  const bool in_order = chance(50);
+  const std::size_t kept = random_() % (pending_names_.size() + 1);
+  for (std::size_t i = 0; i < pending_names_.size(); ++i) {
+    if (in_order ? i < kept : chance(50)) {
+      apply(on_disk_, pending_names_[i]);
     }
   }
   pending_names_.clear();
+}
+
+void SimulatedFileSystem::restart() {
+  const Loss loss = static_cast<Loss>(random_() % 4);
+  settle_names();
   for (const auto& [name, node] : on_disk_) {
     settle(*node, loss);
     node->shown = node->on_disk;
@@ -258,8 +279,7 @@ Result<std::unique_ptr<File>> SimulatedFileSystem::open(const std::filesystem::p
   if (mode == OpenMode::kCreate) {
     bool last = false;
     CDC_TRY(begin(last));
-    shown_[name] = std::make_shared<Node>();
-    pending_names_.push_back(shown_);
+    change_names({.removed = "", .given = name, .node = std::make_shared<Node>()});
     if (last) {
       return cdc::fail(no_power());
     }
@@ -279,10 +299,7 @@ Status SimulatedFileSystem::rename(const std::filesystem::path& from,
   if (found == shown_.end()) {
     return cdc::fail(Errc::kNotFound, "no such file " + from.string());
   }
-  auto node = found->second;
-  shown_.erase(found);
-  shown_[to.string()] = std::move(node);
-  pending_names_.push_back(shown_);
+  change_names({.removed = from.string(), .given = to.string(), .node = found->second});
   if (last) {
     return cdc::fail(no_power());
   }
@@ -292,10 +309,10 @@ Status SimulatedFileSystem::rename(const std::filesystem::path& from,
 Status SimulatedFileSystem::remove(const std::filesystem::path& path) {
   bool last = false;
   CDC_TRY(begin(last));
-  if (shown_.erase(path.string()) == 0) {
+  if (!shown_.contains(path.string())) {
     return cdc::fail(Errc::kNotFound, "no such file " + path.string());
   }
-  pending_names_.push_back(shown_);
+  change_names({.removed = path.string(), .given = "", .node = nullptr});
   if (last) {
     return cdc::fail(no_power());
   }

@@ -17,7 +17,8 @@ namespace cdc::journal {
 // with their directory; a failed sync loses what it should have saved; and the disk can fill up.
 //
 // The model: each file has what the disk holds and what the kernel would show, and between the two
-// a list of pending changes. A sector is written whole or not at all. Names are changed in order.
+// a list of pending changes. A sector is written whole or not at all. Of the names that were changed
+// since their directory was synced, any may have reached the disk.
 class SimulatedFileSystem final : public FileSystem {
  public:
   static constexpr std::size_t kSectorSize = 512;
@@ -77,6 +78,13 @@ class SimulatedFileSystem final : public FileSystem {
 
   using Names = std::map<std::string, std::shared_ptr<Node>>;
 
+  // A name that was given (`node`) or taken away (`removed`), or both: a rename.
+  struct NameChange {
+    std::string removed;
+    std::string given;
+    std::shared_ptr<Node> node;
+  };
+
   // How much of the pending changes a power cut lets through.
   enum class Loss : unsigned char {
     kAll,
@@ -90,6 +98,9 @@ class SimulatedFileSystem final : public FileSystem {
   [[nodiscard]] Status sync_node(Node& node);
   [[nodiscard]] bool grow_to(Node& node, std::uint64_t size);
   void settle(Node& node, Loss loss);
+  void settle_names();
+  void change_names(NameChange change);
+  static void apply(Names& names, const NameChange& change);
   void apply(Node& node, const Change& change, Loss loss);
 
   [[nodiscard]] bool chance(unsigned percent) { return random_() % 100 < percent; }
@@ -97,7 +108,7 @@ class SimulatedFileSystem final : public FileSystem {
   std::mt19937_64 random_;
   Names shown_;
   Names on_disk_;
-  std::vector<Names> pending_names_;  // the state after each change of a name since the last sync
+  std::vector<NameChange> pending_names_;
   std::set<std::string> locks_;
   std::uint64_t generation_ = 0;
   std::uint64_t operations_ = 0;
