@@ -130,7 +130,7 @@ Result<PostgresSource::Prepared> PostgresSource::prepare(postgres::Connection& c
              postgres::ensure_slot(
                  connection,
                  config,
-                 {.used_before = checkpoint.has_value(), .durable = pipeline_.durable_lsn()}));
+                 {.used_before = checkpoint.has_value(), .durable = known_position(checkpoint)}));
   const postgres::SlotState& slot = ensured.state;
   if (!checkpoint || checkpoint->identity.timeline != server.timeline) {
     CDC_TRY(parts_.checkpoints.save(
