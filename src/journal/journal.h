@@ -18,7 +18,8 @@ class SegmentList;
 struct Options {
   std::filesystem::path directory;           // <data-dir>/events
   std::uint64_t segment_bytes = 64U << 20U;  // preallocated size of a segment file
-  std::uint64_t bytes_max = 16ULL << 30U;    // all segments; append says kLimit above it
+  // Of all segments. Above it append says kLimit, unless an open transaction alone needs more.
+  std::uint64_t bytes_max = 16ULL << 30U;
   std::chrono::seconds retention = std::chrono::hours{1};  // kept this long after all have passed
 };
 

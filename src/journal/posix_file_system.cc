@@ -216,8 +216,8 @@ Result<std::unique_ptr<File>> PosixFileSystem::open(const fs::path& path, OpenMo
     return cdc::fail(path_error(errno, "cannot open", path));
   }
   if (mode == OpenMode::kRead) {
-    // Readers ask for large pieces themselves. Read-ahead would fill the cache with the preallocated
-    // part behind the last frame, which is about to be written.
+    // Readers ask for large pieces themselves. Read-ahead would fill the cache with the part behind
+    // the last frame, which is about to be written.
     ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM);
   }
   return std::make_unique<PosixFile>(std::move(fd), path);

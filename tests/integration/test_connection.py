@@ -57,7 +57,7 @@ def test_settings_in_the_dsn_reach_the_walsender(db, pipeline):
     assert kaptanto.drain() == []
 
 
-# -- TLS ------------------------------------------------------------------------------------------------
+# -- TLS ------------------------------------------------------------------------------------------
 
 
 def make_certificate(folder, name):

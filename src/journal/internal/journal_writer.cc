@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/format.h"
+#include "base/log.h"
 #include "journal/internal/recovery.h"
 
 namespace cdc::journal {
@@ -285,6 +286,11 @@ Status JournalWriter::make_room(std::uint64_t size) {
     if (total <= options_.bytes_max) {
       return {};
     }
+    if (transaction_open() && passed_ >= boundary_.sequence) {
+      // Nobody can be waited for: consumers see this transaction only when all of it is here.
+      warn_of_large_transaction();
+      return {};
+    }
     if (!oldest_is_passed()) {
       return cdc::fail(Errc::kLimit,
                        format("the journal in {} has reached its limit of {} bytes",
@@ -293,6 +299,14 @@ Status JournalWriter::make_room(std::uint64_t size) {
                        "let the consumers catch up, or raise journal.max-bytes");
     }
     CDC_TRY(remove_oldest());
+  }
+}
+
+void JournalWriter::warn_of_large_transaction() {
+  if (warned_of_ != boundary_.sequence) {
+    warned_of_ = boundary_.sequence;
+    log::warn("one transaction is larger than journal.max-bytes allows; the journal grows past it",
+              {{"directory", options_.directory.string()}, {"max_bytes", options_.bytes_max}});
   }
 }
 

@@ -58,6 +58,7 @@ class JournalWriter final : public Journal {
   [[nodiscard]] Result<NewSegment> prepare_next(std::uint64_t size);
   [[nodiscard]] Status seal_last();
   [[nodiscard]] Status make_room(std::uint64_t size);
+  void warn_of_large_transaction();
   void use(NewSegment created);
   [[nodiscard]] bool oldest_is_passed() const;
   [[nodiscard]] Status remove_oldest();
@@ -93,7 +94,8 @@ class JournalWriter final : public Journal {
   std::uint64_t boundary_segment_ = 0;
   bool unsynced_ = false;  // something was appended since the last sync()
 
-  Sequence passed_;  // as of the last retain()
+  Sequence passed_;                    // as of the last retain()
+  std::optional<Sequence> warned_of_;  // last event before the large transaction
   std::map<std::uint64_t, std::chrono::system_clock::time_point>
       passed_since_;  // by segment number
 

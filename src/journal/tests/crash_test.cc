@@ -45,8 +45,8 @@ class Workload {
     return settle(journal_->append(whole_batch(events)), true);
   }
 
-  // A whole transaction and the beginning of another in one batch, then the rest in `parts` batches;
-  // the last of them is left out when the source is to break off.
+  // A whole transaction and the beginning of another in one batch, then the rest in `parts`
+  // batches; the last of them is left out when the source is to break off.
   [[nodiscard]] Status large_transaction(std::size_t parts, std::size_t size, bool finish) {
     const auto small = make_transaction(++commit_, 2, size);
     const auto large = make_transaction(++commit_, parts + 1, size);
@@ -93,8 +93,8 @@ class Workload {
     return freed ? Status{} : cdc::fail(freed.error());
   }
 
-  // Opens the journal again and compares it with what was promised. What it holds becomes the truth:
-  // the source would begin there.
+  // Opens the journal again and compares it with what was promised. What it holds becomes the
+  // truth: the source would begin there.
   void recover() {
     if (const auto opened = open(); !opened) {
       throw std::runtime_error("cannot be opened again: " + opened.error().to_string());

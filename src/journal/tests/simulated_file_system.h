@@ -16,8 +16,8 @@ namespace cdc::journal {
 // when the power goes, whole, in part, or sector by sector in any order; names change durably only
 // with their directory; a failed sync loses what it should have saved; and the disk can fill up.
 //
-// The model: each file has what the disk holds and what the kernel would show, and between the two
-// a list of pending changes. A sector is written whole or not at all. Of the names that were changed
+// The model: each file has what the disk holds and what the kernel would show, and between them
+// a list of pending changes. A sector is written whole or not at all. Of the names changed
 // since their directory was synced, any may have reached the disk.
 class SimulatedFileSystem final : public FileSystem {
  public:
