@@ -6,7 +6,8 @@
 Each cycle lets writers and kaptanto run for a random moment and then strikes: kill -9 or SIGTERM of
 kaptanto, an end or a SIGKILL of the server process that feeds it, or a crash of the whole server.
 After at most 25 cycles the writers stop, everything is drained, and journal, deliveries and tables
-are compared with the ledger (workload.py, check.py). Longer runs repeat that with a fresh database.
+are compared with the ledger (workload.py, check.py). Longer runs repeat that with a fresh database,
+and unless --version names one, with each server version in turn.
 The seed is printed; it decides what happens but not exactly when, since the machine has a say.
 """
 
@@ -32,6 +33,7 @@ from harness.events import parse_json  # noqa: E402
 from workload import SCHEMA, TABLES, Writer  # noqa: E402
 
 ROUND_CYCLES_MAX = 25
+VERSIONS = [15, 18, 14, 17, 16]
 
 
 class Round:
@@ -105,6 +107,8 @@ class Round:
     def _strike_terminate(self):
         if self.kaptanto.alive():
             self.kaptanto.process.terminate()
+            self.kaptanto.process.wait(20)  # the pipe may be full meanwhile
+            self.kaptanto.read_stdout()
             self.kaptanto.wait_exit()
         self._restart()
 
@@ -178,43 +182,45 @@ class Round:
 
 
 def run_rounds(arguments):
-    seed = arguments.seed
-    if seed is None:
-        seed = random.SystemRandom().randrange(1 << 32)
-    print(f"crash loop: {arguments.cycles} cycles, PostgreSQL {arguments.version}, seed {seed}",
-          flush=True)
-    left = arguments.cycles
-    number = 0
-    with Cluster(arguments.version) as cluster:
-        while left > 0:
-            cycles = min(left, ROUND_CYCLES_MAX)
-            left -= cycles
-            folder = pathlib.Path(tempfile.mkdtemp(prefix="kaptanto-crash-"))
-            started = time.monotonic()
-            round_ = Round(cluster, folder, f"{seed}/{number}", arguments.writers)
-            try:
-                faults = round_.run(cycles)
-            except BaseException:
-                print(f"kept for a look: {folder}")
-                raise
-            finally:
-                round_.close()
-            print(f"round {number}: {cycles} cycles, {time.monotonic() - started:.0f} s,"
-                  f" {round_.summary}", flush=True)
-            if faults:
-                print("\n".join(["FAULTS:", *faults, f"kept for a look: {folder}"]))
+    seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
+    print(f"crash loop: {arguments.cycles} cycles, seed {seed}", flush=True)
+    versions = [arguments.version] if arguments.version else VERSIONS
+    for number in range((arguments.cycles + ROUND_CYCLES_MAX - 1) // ROUND_CYCLES_MAX):
+        cycles = min(arguments.cycles - number * ROUND_CYCLES_MAX, ROUND_CYCLES_MAX)
+        version = versions[number % len(versions)]
+        with Cluster(version) as cluster:
+            if not run_round(cluster, f"{seed}/{number}", cycles, arguments.writers):
                 return 1
-            shutil.rmtree(folder)
-            number += 1
     print("no event missing, none twice, order kept, every commit whole")
     return 0
+
+
+def run_round(cluster, seed, cycles, writers):
+    """True when nothing was wrong; otherwise the folder is kept."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="kaptanto-crash-"))
+    started = time.monotonic()
+    round_ = Round(cluster, folder, seed, writers)
+    try:
+        faults = round_.run(cycles)
+    except BaseException:
+        print(f"round {seed}, PostgreSQL {cluster.version}; kept for a look: {folder}")
+        raise
+    finally:
+        round_.close()
+    print(f"round {seed}: PostgreSQL {cluster.version}, {cycles} cycles,"
+          f" {time.monotonic() - started:.0f} s, {round_.summary}", flush=True)
+    if faults:
+        print("\n".join(["FAULTS:", *faults, f"kept for a look: {folder}"]))
+        return False
+    shutil.rmtree(folder)
+    return True
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cycles", type=int, default=12)
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--version", type=int, default=15)
+    parser.add_argument("--version", type=int, choices=sorted(VERSIONS))
     parser.add_argument("--writers", type=int, default=4)
     return run_rounds(parser.parse_args())
 
