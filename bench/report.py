@@ -40,7 +40,8 @@ METHOD = """## How it is measured
   batch synced, standard output to /dev/null. Its time begins when its walsender starts and ends
   when the sink has written the last byte (*stdout*) or when the last position is durable and
   confirmed (*none*; a busy process reports every 100 ms). Before that, one drain into a counting
-  reader checks that each row comes out once. *Decode only* is its stream, decoder and renderer into a batch that is thrown away.
+  reader checks that each row comes out once. *Decode only* is its stream, decoder and renderer into
+  a batch that is thrown away.
 - Walsender and client CPU are exact (`/proc/PID/task/*/schedstat`), memory is the peak (`VmHWM`).
 - Latency: one writer, 1,000 one-row transactions a second, each synced by the server, the
   writer's clock in the row; a reader of standard output notes when each line was there. The first

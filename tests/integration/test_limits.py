@@ -1,4 +1,4 @@
-"""Bounds of the event log: its size pauses the source, its retention deletes only what is passed."""
+"""Bounds of the event log: its size pauses the source, retention deletes only what is passed."""
 
 import pytest
 
