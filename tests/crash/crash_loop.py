@@ -182,7 +182,9 @@ class Round:
 
 
 def run_rounds(arguments):
-    seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
+    seed = arguments.seed
+    if seed is None:
+        seed = random.SystemRandom().randrange(1 << 32)
     print(f"crash loop: {arguments.cycles} cycles, seed {seed}", flush=True)
     versions = [arguments.version] if arguments.version else VERSIONS
     for number in range((arguments.cycles + ROUND_CYCLES_MAX - 1) // ROUND_CYCLES_MAX):
