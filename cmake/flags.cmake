@@ -15,8 +15,8 @@ target_compile_options(cdc_flags INTERFACE
   $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wthread-safety -Wno-missing-designated-field-initializers>
   $<$<BOOL:${CDC_WERROR}>:-Werror>
   # __FILE__ names the file in the tree, not the machine it was compiled on; ccache makes the path
-  # relative to the build folder first.
-  -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -ffile-prefix-map=../../=
+  # relative to the build folder first. Debuggers and coverage find sources from there.
+  -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -fmacro-prefix-map=../../=
   -fstack-protector-strong -fno-omit-frame-pointer -ffunction-sections -fdata-sections)
 
 target_compile_definitions(cdc_flags INTERFACE

@@ -44,8 +44,11 @@ class TextBuffer {
 
   void append(std::string_view text) {
     char* out = reserve(text.size());
-    std::memcpy(out, text.data(), text.size());
-    size_ += text.size();
+    // An empty view may point nowhere, which memcpy does not allow.
+    if (!text.empty()) {
+      std::memcpy(out, text.data(), text.size());
+      size_ += text.size();
+    }
   }
 
   void append(char c) {

@@ -57,6 +57,15 @@ TEST(Escape, LongRunsOfControlBytesFitTheirBound) {
   EXPECT_EQ(quote(text).size(), 600'002U);
 }
 
+TEST(TextBuffer, AppendsNothingOfAViewThatPointsNowhere) {
+  TextBuffer buffer;
+  buffer.append(std::string_view{});
+  EXPECT_TRUE(buffer.empty());
+  buffer.append("x");
+  buffer.append(std::string_view{});
+  EXPECT_EQ(buffer.view(), "x");
+}
+
 TEST(TextBuffer, KeepsContentWhileItGrows) {
   TextBuffer buffer;
   std::string copy;

@@ -33,8 +33,9 @@ TEST(PgoutputProtocol, GoldenBegin) {
 
 TEST(PgoutputProtocol, GoldenInsert) {
   // I, relation 16385, N, two columns: text "1", null.
+  const std::string bytes = unhex("49000040014E00027400000001316E");
   RowMessage row;
-  ASSERT_TRUE(parse_row(unhex("49000040014E00027400000001316E"), false, row));
+  ASSERT_TRUE(parse_row(bytes, false, row));
   EXPECT_EQ(row.relation_oid, 16385U);
   ASSERT_EQ(row.new_row.size(), 2U);
   EXPECT_EQ(row.new_row[0].text, "1");
