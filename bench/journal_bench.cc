@@ -161,6 +161,7 @@ int main(int argc, char** argv) {
   cdc::journal::bench_read(directory, 1, 200'000);
   cdc::journal::bench_read(directory, 100, 10'000);
   cdc::journal::bench_read(directory, 1000, 1000);
+  cdc::journal::bench_read(directory, 3000, 500);
   cdc::journal::bench_open(directory);
   std::filesystem::remove_all(directory);
   return 0;

@@ -27,7 +27,7 @@ struct AppenderOptions {
   std::chrono::milliseconds retry_delay{1'000};          // after a full disk or journal
   std::chrono::milliseconds retention_interval{10'000};  // between two looks at retention
   std::size_t group_bytes_max = 4U << 20U;   // synced at least this often while batches keep coming
-  std::size_t batch_keep_bytes = 1U << 20U;  // memory an emptied batch keeps for reuse
+  std::size_t batch_keep_bytes = 2U << 20U;  // memory an emptied batch keeps for reuse
 };
 
 enum class AppenderState : std::uint8_t {

@@ -1,6 +1,7 @@
 #include "journal/internal/file_window.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <span>
 
@@ -14,6 +15,10 @@ void FileWindow::attach(const File* file) noexcept {
 void FileWindow::forget() noexcept {
   size_ = 0;
   chunk_ = kChunkMin;
+  if (capacity_ > kKeepMax) {
+    buffer_.reset();
+    capacity_ = 0;
+  }
 }
 
 Result<std::string_view> FileWindow::at(std::uint64_t offset, std::size_t size) {
@@ -44,12 +49,11 @@ Status FileWindow::refill(std::uint64_t offset, std::size_t size) {
 
 // Moves the kept bytes to the front of a buffer that holds `wanted` bytes.
 void FileWindow::make_room(std::size_t kept_from, std::size_t kept, std::size_t wanted) {
-  const bool too_large = capacity_ > kKeepMax && wanted <= kKeepMax;
-  if (capacity_ >= wanted && !too_large) {
+  if (capacity_ >= wanted) {
     std::memmove(buffer_.get(), buffer_.get() + kept_from, kept);
     return;
   }
-  const std::size_t capacity = std::max(wanted, kChunkMax);
+  const std::size_t capacity = wanted <= kKeepMax ? std::bit_ceil(wanted) : wanted;
   auto buffer = std::make_unique_for_overwrite<char[]>(capacity);
   if (kept > 0) {
     std::memcpy(buffer.get(), buffer_.get() + kept_from, kept);

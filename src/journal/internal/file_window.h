@@ -12,16 +12,17 @@ namespace cdc::journal {
 
 // Reads a file from front to back through one reused buffer, in few large reads.
 //
-// Bounds    The buffer holds kChunkMax bytes, or what a caller asks for at once; memory above
-//           kKeepMax is given back with the next smaller request. Chunks begin small after
-//           forget() and double: a reader at the tail of a live file copies little it cannot use.
+// Bounds    The buffer holds kChunkMax bytes, or what a caller asks for at once, which for frames of
+//           usual batches is a little more than 1 MiB; memory above kKeepMax is given back by
+//           forget(). Chunks begin small after forget() and double: a reader at the tail of a live
+//           file copies little it cannot use.
 // Lifetime  The file outlives the window. A view is valid until the next call of at(); the byte at
 //           a requested offset divisible by 8 has an address divisible by 8.
 class FileWindow {
  public:
   static constexpr std::size_t kChunkMin = 16U << 10U;
   static constexpr std::size_t kChunkMax = 256U << 10U;
-  static constexpr std::size_t kKeepMax = 1U << 20U;
+  static constexpr std::size_t kKeepMax = 2U << 20U;
 
   // Begins to read `file`.
   void attach(const File* file) noexcept;
