@@ -149,8 +149,9 @@ std::vector<Check> examine_source(const config::Config& config, const StopSignal
     findings.fail("slots", slots.error());
   }
   check_server(context, findings);
-  check_replication_connection(config, stop, findings);
   check_slots(context, findings);
+  // After the walsenders were counted: this is one, and the server notices its end a little later.
+  check_replication_connection(config, stop, findings);
   check_tables(context, findings);
   return findings.take();
 }

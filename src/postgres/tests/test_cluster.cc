@@ -154,7 +154,8 @@ TestCluster::TestCluster(Options options) : options_(std::move(options)) {
 }
 
 TestCluster::~TestCluster() {
-  stop();
+  // Immediately: a walsender whose client does not read would hold a fast shutdown up.
+  end_server(SIGQUIT);
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
 }
@@ -224,8 +225,12 @@ void TestCluster::start() {
 }
 
 void TestCluster::stop() {
+  end_server(SIGINT);  // fast shutdown
+}
+
+void TestCluster::end_server(int signal) {
   if (server_ > 0) {
-    ::kill(server_, SIGINT);  // fast shutdown
+    ::kill(server_, signal);
     while (::waitpid(server_, nullptr, 0) < 0 && errno == EINTR) {
     }
     server_ = -1;

@@ -71,6 +71,7 @@ class TestCluster {
   void create();
   void start();
   void reload();
+  void end_server(int signal);
 
   Options options_;
   std::filesystem::path bin_;
