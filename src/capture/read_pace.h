@@ -12,8 +12,8 @@ namespace cdc::capture {
 //
 // Why     A walsender sends message by message. As long as our kernel takes each at once, each
 //         costs the server a segment: half of its time and more. A client that looks away for some
-//         milliseconds behind a small receive buffer closes the window; sending is then a mere
-//         append to the server's queue, and the same server is about twice as fast. docs/adr/0008.
+//         milliseconds lets them collect in the server's queue, and the same server is about
+//         twice as fast. docs/adr/0008-read-pacing.md.
 // When    Only under a backlog: kEntryBytes without a real wait in between. A live stream that
 //         waits for its next commit never gets there, so its latency is untouched. A reading that
 //         brings less than kBusyBytesPerMs ends it.
@@ -27,9 +27,9 @@ class ReadPace {
   static constexpr std::int64_t kEntryBytes = 64 << 10;
   static constexpr Micros kRealWait{1'000};
   static constexpr std::int64_t kBusyBytesPerMs = 16 << 10;
-  static constexpr std::int64_t kGulpBytes = 384 << 10;
-  static constexpr Micros kPauseMin{1'000};
-  static constexpr Micros kPauseMax{10'000};
+  static constexpr std::int64_t kGulpBytes = 1 << 20;
+  static constexpr Micros kPauseMin{500};
+  static constexpr Micros kPauseMax{20'000};
 
   // `near`: the server is on this machine or next to it. From a distant one nothing is gained.
   ReadPace(bool near, MonotonicTime now) noexcept : near_(near), last_(now) {}

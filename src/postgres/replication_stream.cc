@@ -53,24 +53,46 @@ std::string start_command(const StreamOptions& options) {
   return command + ")";
 }
 
-// The kernel doubles it. Smaller ones stall on loopback, whose segments are 64 KiB; larger ones
-// keep the window open, so that the server sends a segment per message.
-constexpr int kNearReceiveBytes = 64 << 10;
+// Reading after pauses pays (capture/read_pace.h) while a round trip is short against a pause.
 constexpr std::uint32_t kNearMicros = 1'000;
+// Smaller ones stall: a segment of the loopback device has 64 KiB, a wide row takes a part of it,
+// and a window that is almost closed waits for a timer.
+constexpr int kLoopbackReceiveBytes = 128 << 10;
 
-// Whether the server is near. If so, our receive buffer becomes small; a distant one needs the
-// window.
-bool prepare_near_socket(int fd) noexcept {
+bool is_loopback(int fd) noexcept {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) {
+    return false;
+  }
+  if (peer.ss_family == AF_INET) {
+    const auto* address = reinterpret_cast<const sockaddr_in*>(&peer);
+    return (ntohl(address->sin_addr.s_addr) >> 24U) == 127;
+  }
+  return peer.ss_family == AF_INET6 &&
+         IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&peer)->sin6_addr);
+}
+
+// With a server on this host and cubic, the usual congestion control, the window must close for its
+// messages to collect. BBR, which both ends have if we have it, does better without.
+void prepare_loopback(int fd) noexcept {
+  char control[16] = {};
+  socklen_t size = sizeof control - 1;
+  if (is_loopback(fd) && ::getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control, &size) == 0 &&
+      std::string_view(control) != "bbr") {
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kLoopbackReceiveBytes, sizeof kLoopbackReceiveBytes);
+  }
+}
+
+bool is_near_server(int fd) noexcept {
   int domain = 0;
   socklen_t size = sizeof domain;
   if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX) {
-    return true;  // there is no window to close
+    return true;
   }
   tcp_info info{};
   size = sizeof info;
-  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
-         info.tcpi_rtt <= kNearMicros &&
-         ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kNearReceiveBytes, sizeof kNearReceiveBytes) == 0;
+  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_rtt <= kNearMicros;
 }
 
 // Waits until the socket is readable. False: the deadline passed.
@@ -96,7 +118,8 @@ Result<ReplicationStream> ReplicationStream::start(Connection connection,
                                                    const StopSignal& stop) {
   ReplicationStream stream{std::move(connection)};
   pg_conn* raw = stream.connection_.raw();
-  stream.near_ = prepare_near_socket(PQsocket(raw));
+  stream.near_ = is_near_server(PQsocket(raw));
+  prepare_loopback(PQsocket(raw));
   const std::string command = start_command(options);
   if (PQsetnonblocking(raw, 1) != 0 || PQsendQuery(raw, command.c_str()) != 1) {
     return fail(stream.connection_.last_error("start streaming"));

@@ -65,8 +65,7 @@ class ReplicationStream {
 
   [[nodiscard]] bool wants_write() const noexcept { return wants_write_; }
 
-  // The server is on this machine or within a millisecond: our receive buffer was made small (see
-  // capture/read_pace.h for what that is good for).
+  // The server is on this machine or within a millisecond: reading after pauses pays.
   [[nodiscard]] bool is_near() const noexcept { return near_; }
 
   [[nodiscard]] int fd() const noexcept { return connection_.fd(); }
