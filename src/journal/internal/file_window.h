@@ -12,8 +12,8 @@ namespace cdc::journal {
 
 // Reads a file from front to back through one reused buffer, in few large reads.
 //
-// Bounds    The buffer holds kChunkMax bytes, or what a caller asks for at once, which for frames of
-//           usual batches is a little more than 1 MiB; memory above kKeepMax is given back by
+// Bounds    The buffer holds kChunkMax bytes, or what a caller asks for at once, which for frames
+//           of usual batches is a little more than 1 MiB; memory above kKeepMax is given back by
 //           forget(). Chunks begin small after forget() and double: a reader at the tail of a live
 //           file copies little it cannot use.
 // Lifetime  The file outlives the window. A view is valid until the next call of at(); the byte at

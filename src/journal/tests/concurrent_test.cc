@@ -2,6 +2,7 @@
 // watermark while the appender writes, rolls and deletes see every event once and in order.
 #include <atomic>
 #include <memory>
+#include <optional>
 
 #include <poll.h>
 
@@ -64,10 +65,11 @@ void follow(Journal& journal, Follower& follower) {
   Reader reader(journal.segment_list(), {1});
   while (!follower.finished()) {
     const std::uint64_t limit = watermark.load();
-    const auto view = reader.next({limit});
-    ASSERT_TRUE(view) << view.error().to_string();
-    if (*view) {
-      ASSERT_TRUE(follower.take(**view));
+    const auto next = reader.next({limit});
+    ASSERT_TRUE(next) << next.error().to_string();
+    const std::optional<FrameView>& view = *next;
+    if (view) {
+      ASSERT_TRUE(follower.take(*view));
     } else {
       ASSERT_NO_FATAL_FAILURE(wait_for_more(watermark, limit));
     }
@@ -80,17 +82,18 @@ void drop_in(Journal& journal, std::atomic<bool>& done) {
   while (!done.load()) {
     Reader reader(journal.segment_list(), {from});
     for (int i = 0; i < 50; ++i) {
-      const auto view = reader.next({journal.durable_sequence().load()});
-      if (!view) {
-        ASSERT_EQ(view.error().code, Errc::kNotFound) << view.error().to_string();
+      const auto next = reader.next({journal.durable_sequence().load()});
+      if (!next) {
+        ASSERT_EQ(next.error().code, Errc::kNotFound) << next.error().to_string();
         from = reader.oldest().value;
         break;
       }
-      if (!*view) {
+      const std::optional<FrameView>& view = *next;
+      if (!view) {
         break;
       }
-      ASSERT_GE((*view)->first.value, from);
-      from = (*view)->first.value;
+      ASSERT_GE(view->first.value, from);
+      from = view->first.value;
     }
   }
 }

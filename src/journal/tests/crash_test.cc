@@ -154,7 +154,7 @@ class Workload {
         journal_->durable_lsn().load() != acknowledged_lsn_.value) {
       throw std::runtime_error("an append published something");
     }
-    if (status && ends) {
+    if (status && ends && pending_) {
       events_.insert(events_.end(), pending_->events.begin(), pending_->events.end());
       boundaries_.insert(events_.size());
       appended_lsn_ = std::max(appended_lsn_, pending_->acknowledge);
@@ -295,7 +295,7 @@ void live_and_crash(std::uint64_t seed) {
 
 TEST(Crash, ManyTimesAtRandom) {
   // A longer search: CDC_CRASH_SEEDS=100000.
-  const char* const wanted = std::getenv("CDC_CRASH_SEEDS");
+  const char* const wanted = std::getenv("CDC_CRASH_SEEDS");  // NOLINT(concurrency-mt-unsafe)
   const std::uint64_t seeds = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 400;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     SCOPED_TRACE(format("seed {}", seed));

@@ -1,5 +1,5 @@
-// Proves that a window shows the bytes of the file whatever is asked for in whatever order, aligned,
-// and that it sees what was written since only after forget().
+// Proves that a window shows the bytes of the file whatever is asked for in whatever order, at
+// aligned addresses, and that it sees what was written since only after forget().
 #include "journal/internal/file_window.h"
 
 #include <random>

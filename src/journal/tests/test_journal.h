@@ -70,6 +70,7 @@ inline std::vector<TestEvent> make_transaction(std::uint64_t commit,
                                                std::size_t count,
                                                std::size_t size = 0) {
   std::vector<TestEvent> events;
+  events.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     events.push_back(make_event(commit, i, size));
   }
