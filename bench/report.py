@@ -235,8 +235,20 @@ def other_sections(found, server):
             f"({min(times):.0f}–{max(times):.0f})."]
 
 
+def busy_note(results):
+    """A warning when others used the machine during most of the drains."""
+    shares = [sample["foreign"] for version in results["versions"] for drain in version["drains"]
+              for samples in drain["samples"].values() for sample in samples]
+    share = measure.median(shares)
+    if share <= FOREIGN_MAX:
+        return []
+    return [f"**The machine was not quiet: other work used {share:.0%} of it during half of the "
+            "drains. The server then waits for a CPU rather than for its client, so these figures "
+            "judge nothing. Run it again on an idle machine.**", ""]
+
+
 def terminal(results):
-    lines = []
+    lines = ["", *busy_note(results)]
     for heading, body in sections(results):
         lines += ["", heading, *body]
     return "\n".join(lines).replace("**", "").replace("\\*", "*")
@@ -250,7 +262,8 @@ def document(results):
         f"`make bench` of {about['date']}, commit {about['commit']}. {about['cpu']}, "
         f"{about['cores']} cores, {about['memory']}, Linux {about['kernel']}, TCP congestion "
         f"control {about['tcp']}; {about['compiler']}; PostgreSQL {servers}. "
-        f"{results['repetitions']} repetitions at scale {results['scale']:g}.", ""]
+        f"{results['repetitions']} repetitions at scale {results['scale']:g}.", "",
+        *busy_note(results)]
     for heading, body in sections(results):
         lines += [f"## {heading}", "", *body, ""]
     return "\n".join(lines) + "\n" + METHOD

@@ -209,7 +209,8 @@ def build_programs(options):
 
 def main(arguments):
     # So that the servers are stopped and the folders deleted.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
     options = parse_options(arguments)
     (ROOT / "build" / "bench").mkdir(parents=True, exist_ok=True)
     build_programs(options)
