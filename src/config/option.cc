@@ -120,7 +120,7 @@ std::string joined(std::span<const std::string_view> words) {
 }
 
 Result<OptionValue> parse_choice(const OptionSpec& option, std::string_view text) {
-  const std::string word = lower(text);
+  std::string word = lower(text);
   if (std::ranges::find(option.choices, word) != option.choices.end()) {
     return word;
   }
