@@ -16,7 +16,7 @@ class Pipeline {
   // A batch is handed on once it holds this much, even in the middle of a transaction.
   static constexpr std::size_t kBatchBytes = 1U << 20U;
   // Memory that an emptied batch keeps.
-  static constexpr std::size_t kKeepBytes = kBatchBytes + (256U << 10U);
+  static constexpr std::size_t kKeepBytes = 2 * kBatchBytes;
 
   Pipeline(Handoff<model::EventBatch>& handoff, Watermark& durable_lsn)
       : handoff_(&handoff), durable_(durable_lsn), handed_lsn_(Lsn{durable_lsn.load()}) {}
