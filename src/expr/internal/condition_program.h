@@ -12,7 +12,7 @@
 
 namespace cdc::expr {
 
-inline constexpr std::size_t kConditionBytesMax = 64U * 1024U;
+inline constexpr std::size_t kConditionBytesMax = 64U << 10U;
 inline constexpr std::size_t kNestingMax = 64;
 inline constexpr std::size_t kListValuesMax = 1000;
 // While a parenthesis is open, at most one left side of an OR and one of an AND wait below it; the

@@ -13,7 +13,7 @@ constexpr std::int64_t kExponentMax = 100'000'000'000'000'000;  // leaves room f
 
 // Takes leading digits off `text`.
 std::string_view take_digits(std::string_view& text) noexcept {
-  const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
+  const auto* const end = std::find_if_not(text.begin(), text.end(), is_digit);
   const auto count = static_cast<std::size_t>(end - text.begin());
   const std::string_view digits = text.substr(0, count);
   text.remove_prefix(count);
