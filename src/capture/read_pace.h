@@ -26,7 +26,7 @@ class ReadPace {
 
   static constexpr std::int64_t kEntryBytes = 64 << 10;
   static constexpr Micros kRealWait{1'000};
-  static constexpr std::int64_t kBusyBytesPerMs = 16 << 10;
+  static constexpr std::int64_t kBusyBytesPerMs = 8 << 10;
   static constexpr std::int64_t kGulpBytes = 1 << 20;
   static constexpr Micros kPauseMin{500};
   static constexpr Micros kPauseMax{20'000};

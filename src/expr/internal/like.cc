@@ -40,12 +40,11 @@ bool LikePattern::ends_in_escape(std::string_view pattern, char escape) noexcept
   if (escape == kNoEscape) {
     return false;
   }
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] == escape && ++i == pattern.size()) {
-      return true;
-    }
+  bool escaping = false;
+  for (const char c : pattern) {
+    escaping = !escaping && c == escape;
   }
-  return false;
+  return escaping;
 }
 
 std::size_t LikePattern::take(Token token,
