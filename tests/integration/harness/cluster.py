@@ -12,7 +12,8 @@ import time
 
 import psycopg2
 
-from harness.waiting import wait_until
+from harness.lifetime import end_with_parent
+from harness.waiting import DeadlineError, wait_until
 
 SUPPORTED_VERSIONS = (14, 15, 16, 17, 18)
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -82,6 +83,7 @@ class Cluster:
         self.data = self.folder / "data"
         self.log = self.folder / "server.log"
         self.port = 0
+        self.process = None
         self._databases = 0
 
     # -- life cycle -------------------------------------------------------------------------------
@@ -90,8 +92,7 @@ class Cluster:
         if os.geteuid() == 0:
             owner = pwd.getpwnam("postgres")
             os.chown(self.folder, owner.pw_uid, owner.pw_gid)
-        self._run("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
-                  "--locale=C", "--no-sync", "-N")
+        self._initialise()
         self._write_configuration()
         self.start()
         with self.connect("postgres") as connection, connection.cursor() as cursor:
@@ -100,20 +101,26 @@ class Cluster:
         return self
 
     def start(self):
+        """Starts the server and waits until it takes connections."""
         for _ in range(20):
             self.port = self.port or free_port()
-            done = self._run("pg_ctl", "-D", self.data, "-l", self.log, "-w", "-t", "60",
-                             "-o", f"-p {self.port}", "start", check=False)
-            if done.returncode == 0:
+            self._launch()
+            try:
+                wait_until(self._answers_or_ended, 60, "server accepting connections")
+            except DeadlineError:
+                raise RuntimeError(f"server does not answer: {self._log_text()}") from None
+            if self.process.poll() is None:
                 return
-            if "Address already in use" not in self.log.read_text(errors="replace"):
-                raise RuntimeError(f"server did not start: {self.log.read_text(errors='replace')}")
+            if "Address already in use" not in self._log_text():
+                raise RuntimeError(f"server did not start: {self._log_text()}")
             self.port = 0
         raise RuntimeError("no port was free long enough")
 
     def stop(self, mode="fast"):
         """mode: smart, fast or immediate (a crash)."""
-        self._run("pg_ctl", "-D", self.data, "-m", mode, "-w", "-t", "60", "stop")
+        numbers = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
+        self.process.send_signal(numbers[mode])
+        self.process.wait(60)
 
     def restart(self, mode="fast"):
         """Stops and starts on the same port."""
@@ -121,8 +128,8 @@ class Cluster:
         self.start()
 
     def destroy(self):
-        if (self.data / "postmaster.pid").exists():
-            self._run("pg_ctl", "-D", self.data, "-m", "immediate", "-w", "stop", check=False)
+        if self.process is not None and self.process.poll() is None:
+            self.stop("immediate")
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self):
@@ -167,23 +174,43 @@ class Cluster:
         ]
         (self.data / "pg_hba.conf").write_text("\n".join(rules) + "\n")
 
-    def _run(self, program, *arguments, check=True):
-        command = [str(self.bin / program), *map(str, arguments)]
+    def _initialise(self):
+        command = [self.bin / "initdb", "-D", self.data, "-U", "postgres", "-A", "trust",
+                   "-E", "UTF8", "--locale=C", "--no-sync", "-N"]
+        with open(self.log, "ab") as output:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                  **self._identity())
+        if done.returncode != 0:
+            raise RuntimeError(f"initdb failed: {self._log_text()}")
+
+    def _launch(self):
+        # Our own child rather than pg_ctl's, so that it ends with us however we end.
+        with open(self.log, "ab") as output:
+            self.process = subprocess.Popen(
+                [self.bin / "postgres", "-D", self.data, "-p", str(self.port)],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                preexec_fn=lambda: end_with_parent(signal.SIGQUIT), **self._identity(),
+            )
+
+    def _answers_or_ended(self):
+        if self.process.poll() is not None:
+            return True
+        try:
+            self.connect().close()
+        except psycopg2.OperationalError:
+            return False
+        return True
+
+    def _identity(self):
+        """The server refuses to run as root."""
+        kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        identity = {"cwd": "/", "env": {**kept, "LC_ALL": "C", "TZ": "UTC"}}
         if os.geteuid() == 0:
-            command = ["runuser", "-u", "postgres", "--", *command]
-        # The server must not inherit our pipes, or a reader of them would wait for its end.
-        with open(self.folder / "tools.log", "ab") as output:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output,
-                                  stderr=output, cwd="/", env=_environment())
-        if check and done.returncode != 0:
-            text = (self.folder / "tools.log").read_text(errors="replace")
-            raise RuntimeError(f"{program} failed: {text[-2000:]}")
-        return done
+            identity |= {"user": "postgres", "group": "postgres", "extra_groups": []}
+        return identity
 
-
-def _environment():
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    return {**kept, "LC_ALL": "C", "TZ": "UTC"}
+    def _log_text(self):
+        return self.log.read_text(errors="replace")[-3000:]
 
 
 class Database:

@@ -12,6 +12,7 @@ import time
 
 from harness.cluster import MARKER_TABLE
 from harness.events import parse_line
+from harness.lifetime import end_with_parent
 from harness.waiting import DeadlineError, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -164,6 +165,7 @@ class Kaptanto:
             stderr=subprocess.PIPE,
             env=_environment(self.env),
             cwd=self.folder,
+            preexec_fn=end_with_parent,
         )
         self._reading = threading.Event()
         if reading != "later":
