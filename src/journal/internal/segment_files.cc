@@ -38,9 +38,10 @@ std::optional<std::uint64_t> parse_segment_name(std::string_view name) {
     return std::nullopt;
   }
   const std::string_view digits = name.substr(0, kDigits);
-  const char* const end = digits.data() + digits.size();
+  const char* const begin = digits.data();
+  const char* const end = begin + digits.size();
   std::uint64_t number = 0;
-  const auto parsed = std::from_chars(digits.data(), end, number);
+  const auto parsed = std::from_chars(begin, end, number);
   if (parsed.ec != std::errc{} || parsed.ptr != end) {
     return std::nullopt;
   }
