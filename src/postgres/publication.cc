@@ -353,7 +353,7 @@ Result<PublicationDiagnosis> diagnose_publication(Connection& connection,
   now.tables_fault = find_tables_fault(now.selection);
   if (now.existing && !now.state) {
     now.publication_fault = missing_publication(plan.name);
-  } else if (now.existing) {
+  } else if (now.existing && now.state) {
     auto checked = check_existing_publication(connection,
                                               ExistingPublication{.name = plan.name,
                                                                   .state = *now.state,
