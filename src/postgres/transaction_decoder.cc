@@ -217,9 +217,9 @@ Result<TransactionDecoder::Progress> TransactionDecoder::relation(std::string_vi
 }
 
 bool TransactionDecoder::needs_types() const {
-  return std::ranges::any_of(pending_->columns, [this](const RelationShape::Column& column) {
-    return !types_->knows(column.type_oid);
-  });
+  return pending_ && std::ranges::any_of(pending_->columns, [this](const auto& column) {
+           return !types_->knows(column.type_oid);
+         });
 }
 
 void TransactionDecoder::provide_table(const std::optional<TableInfo>& info) {
