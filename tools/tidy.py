@@ -37,7 +37,8 @@ THIRD_PARTY = {
     r"sqlite3\.h": "state",
     r"libpq-fe\.h|libpq/|postgres_ext\.h": "postgres",
     r"CLI/": "app",
-    r"openssl/": "app",
+    r"openssl/ssl\.h": "postgres",
+    r"openssl/crypto\.h": "app",
 }
 
 LINE_MAX = 100

@@ -53,28 +53,43 @@ std::uint32_t crc_by_table(const char* data, std::size_t size, std::uint32_t crc
 #if defined(__x86_64__)
 
 // The instruction has a latency of three cycles and starts every cycle, so three blocks are
-// summed side by side and joined by shifting each sum over the length of the blocks after it.
-constexpr std::size_t kBlock = 1024;
+// summed side by side and joined by shifting each sum over the length of the blocks after it. Long
+// blocks for long texts, short ones for what is left: most events have some hundred bytes.
+constexpr std::size_t kLongBlock = 1024;
+constexpr std::size_t kShortBlock = 64;
 
 using ShiftTable = std::array<std::array<std::uint32_t, 256>, 4>;
 
-// table[k][b]: the CRC state `b << 8k` after kBlock zero bytes.
-ShiftTable make_shift_table() noexcept {
-  const std::array<char, kBlock> zeros{};
+// table[k][b]: the CRC state `b << 8k` after `block` zero bytes.
+constexpr ShiftTable make_shift_table(std::size_t block) noexcept {
+  // Linear, so the bits' shifts make up the bytes'.
+  std::array<std::uint32_t, 32> bits{};
+  for (std::uint32_t bit = 0; bit < 32; ++bit) {
+    std::uint32_t crc = 1U << bit;
+    for (std::size_t i = 0; i < block; ++i) {
+      crc = (crc >> 8U) ^ kTable[crc & 255U];
+    }
+    bits[bit] = crc;
+  }
   ShiftTable table{};
   for (std::uint32_t k = 0; k < 4; ++k) {
     for (std::uint32_t b = 0; b < 256; ++b) {
-      table[k][b] = crc_by_table(zeros.data(), zeros.size(), b << (8U * k));
+      for (std::uint32_t bit = 0; bit < 8; ++bit) {
+        table[k][b] ^= (b >> bit & 1U) != 0 ? bits[8 * k + bit] : 0U;
+      }
     }
   }
   return table;
 }
 
-const ShiftTable kShift = make_shift_table();
+template <std::size_t block>
+constexpr ShiftTable kShift = make_shift_table(block);
 
+template <std::size_t block>
 std::uint32_t shift_block(std::uint32_t crc) noexcept {
-  return kShift[0][crc & 255U] ^ kShift[1][(crc >> 8U) & 255U] ^ kShift[2][(crc >> 16U) & 255U] ^
-         kShift[3][crc >> 24U];
+  const ShiftTable& table = kShift<block>;
+  return table[0][crc & 255U] ^ table[1][(crc >> 8U) & 255U] ^ table[2][(crc >> 16U) & 255U] ^
+         table[3][crc >> 24U];
 }
 
 std::uint64_t load64(const char* data) noexcept {
@@ -83,23 +98,31 @@ std::uint64_t load64(const char* data) noexcept {
   return value;
 }
 
-__attribute__((target("sse4.2"))) std::uint32_t crc_by_instruction(const char* data,
-                                                                   std::size_t size,
-                                                                   std::uint32_t crc) noexcept {
-  while (size >= 3 * kBlock) {
+// As many threes of blocks as fit; moves `data` and `size` behind them.
+template <std::size_t block>
+__attribute__((target("sse4.2"))) std::uint32_t crc_by_threes(const char*& data,
+                                                              std::size_t& size,
+                                                              std::uint32_t crc) noexcept {
+  for (; size >= 3 * block; data += 3 * block, size -= 3 * block) {
     std::uint64_t a = crc;
     std::uint64_t b = 0;
     std::uint64_t c = 0;
-    for (std::size_t i = 0; i < kBlock; i += 8) {
+    for (std::size_t i = 0; i < block; i += 8) {
       a = _mm_crc32_u64(a, load64(data + i));
-      b = _mm_crc32_u64(b, load64(data + kBlock + i));
-      c = _mm_crc32_u64(c, load64(data + 2 * kBlock + i));
+      b = _mm_crc32_u64(b, load64(data + block + i));
+      c = _mm_crc32_u64(c, load64(data + 2 * block + i));
     }
-    crc = shift_block(static_cast<std::uint32_t>(a)) ^ static_cast<std::uint32_t>(b);
-    crc = shift_block(crc) ^ static_cast<std::uint32_t>(c);
-    data += 3 * kBlock;
-    size -= 3 * kBlock;
+    crc = shift_block<block>(static_cast<std::uint32_t>(a)) ^ static_cast<std::uint32_t>(b);
+    crc = shift_block<block>(crc) ^ static_cast<std::uint32_t>(c);
   }
+  return crc;
+}
+
+__attribute__((target("sse4.2"))) std::uint32_t crc_by_instruction(const char* data,
+                                                                   std::size_t size,
+                                                                   std::uint32_t crc) noexcept {
+  crc = crc_by_threes<kLongBlock>(data, size, crc);
+  crc = crc_by_threes<kShortBlock>(data, size, crc);
   std::uint64_t sum = crc;
   for (; size >= 8; size -= 8, data += 8) {
     sum = _mm_crc32_u64(sum, load64(data));

@@ -38,6 +38,7 @@ StreamLoop::StreamLoop(const Parts& parts, ReplicationStream stream, const Strea
       times_(times),
       pace_(stream_.is_near(), monotonic_now()),
       now_(monotonic_now()),
+      read_again_(now_),
       next_status_(now_),
       last_status_(now_ - kReportInterval),
       last_frame_(now_) {}
@@ -63,32 +64,33 @@ bool StreamLoop::can_decode() const noexcept {
 }
 
 Status StreamLoop::read_and_decode() {
-  // A filtered stream fills no batch, so a round is bounded in bytes too: statuses must go out.
-  const std::uint64_t round_end = stream_.bytes_received() + kRoundBytes;
-  drained_ = false;
   if (!can_decode()) {
     last_frame_ = now_;  // it is us who do not listen
+    return {};
   }
-  while (can_decode() && stream_.bytes_received() < round_end) {
+  if (drained_ && now_ >= read_again_) {
+    CDC_TRY(read_socket());
+  }
+  // A filtered stream fills no batch, so a round is bounded in bytes too: statuses must go out.
+  const std::uint64_t round_end = stream_.bytes_taken() + kRoundBytes;
+  drained_ = false;
+  while (!drained_ && can_decode() && stream_.bytes_taken() < round_end) {
     CDC_ASSIGN(const bool some, decode_next());
-    if (some) {
-      continue;
-    }
-    if (!stream_.readable()) {
-      drained_ = true;
-      break;
-    }
-    // One small read at a time: what it brings is decoded while it is still in the cache.
-    CDC_TRY(stream_.consume());
-  }
-  if (drained_) {
-    const std::uint64_t received = stream_.bytes_received();
-    pause_ = pace_.pause_after(received - gulp_start_, monotonic_now());
-    gulp_start_ = received;
+    drained_ = !some;
   }
   if (!whole_since_ && parts_.pipeline.batch().boundary() > 0) {
     whole_since_ = now_;
   }
+  return {};
+}
+
+// Reads before anything is decoded: what comes during the decoding collects in the server's queue,
+// like what comes during a pause.
+Status StreamLoop::read_socket() {
+  CDC_ASSIGN(const auto reading, stream_.read());
+  const MonotonicTime now = monotonic_now();
+  const std::chrono::microseconds pause = pace_.pause_after(reading.bytes, now);
+  read_again_ = reading.emptied ? now + pause : now;
   return {};
 }
 
@@ -256,7 +258,8 @@ std::chrono::microseconds StreamLoop::time_to_wait() const {
 void StreamLoop::wait() {
   const bool reads = can_decode() && drained_;
   // While looking away from a busy stream, only what has nothing to do with reading may wake us.
-  const bool looks_away = reads && pause_.count() > 0;
+  const auto pause = std::chrono::ceil<std::chrono::microseconds>(read_again_ - monotonic_now());
+  const bool looks_away = reads && pause.count() > 0;
   const short stream_events = static_cast<short>((reads && !looks_away ? POLLIN : 0) |
                                                  (stream_.wants_write() ? POLLOUT : 0));
   std::array<pollfd, 5> pollers{{
@@ -266,7 +269,7 @@ void StreamLoop::wait() {
       {looks_away ? -1 : parts_.pipeline.durable_event().fd(), POLLIN, 0},
       {lookup_ != Lookup::kNone ? parts_.catalog.fd() : -1, POLLIN, 0},
   }};
-  const auto timeout = looks_away ? std::min(time_to_wait(), pause_) : time_to_wait();
+  const auto timeout = looks_away ? std::min(time_to_wait(), pause) : time_to_wait();
   const timespec limit = to_timespec(timeout);
   ::ppoll(pollers.data(), pollers.size(), &limit, nullptr);
 }

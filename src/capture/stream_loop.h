@@ -58,6 +58,7 @@ class StreamLoop {
 
   [[nodiscard]] bool can_decode() const noexcept;
   [[nodiscard]] Status read_and_decode();
+  [[nodiscard]] Status read_socket();
   [[nodiscard]] Result<bool> decode_next();
   [[nodiscard]] Status decode_frame(const postgres::ReplicationStream::Frame& frame);
   [[nodiscard]] Status progress(postgres::TransactionDecoder::Progress progress);
@@ -75,14 +76,13 @@ class StreamLoop {
   postgres::ReplicationStream stream_;
   StreamTimes times_;
   ReadPace pace_;
-  std::chrono::microseconds pause_{0};
-  std::uint64_t gulp_start_ = 0;  // bytes received before the reading at hand
   bool established_ = false;
-  bool drained_ = true;       // the last reading emptied the socket and what it brought is decoded
-  bool batch_waits_ = false;  // the journal could not take the batch
+  bool drained_ = true;          // all that was read is decoded
+  bool batch_waits_ = false;     // the journal could not take the batch
   bool position_asked_ = false;  // the server wants to hear from us
   Lookup lookup_ = Lookup::kNone;
   MonotonicTime now_;
+  MonotonicTime read_again_;  // the socket is left alone until then
   MonotonicTime next_status_;
   MonotonicTime last_status_;
   MonotonicTime last_frame_;

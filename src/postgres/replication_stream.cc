@@ -7,9 +7,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <libpq-fe.h>
+#include <openssl/ssl.h>
 
 #include "base/clock.h"
 #include "base/format.h"
@@ -58,6 +60,14 @@ constexpr std::uint32_t kNearMicros = 1'000;
 // Smaller ones stall: a segment of the loopback device has 64 KiB, a wide row takes a part of it,
 // and a window that is almost closed waits for a timer.
 constexpr int kLoopbackReceiveBytes = 128 << 10;
+
+// One reading takes so much and a read more.
+constexpr std::uint64_t kReadBytes = 4U << 20U;
+constexpr std::size_t kKeepBytes = 2 * kReadBytes;
+// Less than this is not worth a read: we have caught up with the server, and what it writes now is
+// better left to collect (capture/read_pace.h). The first read is excepted: it only makes room for
+// what waits at the other end.
+constexpr std::uint64_t kLeanBytes = 8U << 10U;
 
 bool is_loopback(int fd) noexcept {
   sockaddr_storage peer{};
@@ -109,10 +119,6 @@ Result<bool> wait_readable(int fd, const StopSignal& stop, MonotonicTime deadlin
 
 }  // namespace
 
-void ReplicationStream::FreeMemory::operator()(char* memory) const noexcept {
-  PQfreemem(memory);
-}
-
 Result<ReplicationStream> ReplicationStream::start(Connection connection,
                                                    const StreamOptions& options,
                                                    const StopSignal& stop) {
@@ -145,45 +151,92 @@ Result<ReplicationStream> ReplicationStream::start(Connection connection,
   return fail(std::move(error));
 }
 
-Status ReplicationStream::consume() {
-  if (PQconsumeInput(connection_.raw()) == 0) {
-    return fail(connection_.last_error("read the stream"));
-  }
-  return {};
+// With TLS, of ciphertext.
+std::uint64_t ReplicationStream::unread_bytes() const noexcept {
+  int bytes = 0;
+  return ::ioctl(connection_.fd(), FIONREAD, &bytes) == 0 ? static_cast<std::uint64_t>(bytes) : 0;
+}
+
+// The rest of a TLS record of which libpq took a part. No poll() tells of it.
+bool ReplicationStream::holds_decrypted() const noexcept {
+  const auto* tls = static_cast<const SSL*>(PQsslStruct(connection_.raw(), "OpenSSL"));
+  return tls != nullptr && SSL_pending(tls) > 0;
 }
 
 bool ReplicationStream::readable() const noexcept {
   pollfd poller{connection_.fd(), POLLIN, 0};
-  return ::poll(&poller, 1, 0) > 0;
+  return holds_decrypted() || ::poll(&poller, 1, 0) > 0;
+}
+
+// Takes the messages out of libpq as it goes, so that its buffer and each of its reads stay small.
+// A server that is sending must not be chased for its last bytes.
+Result<ReplicationStream::Reading> ReplicationStream::read() {
+  messages_.resize(0);
+  taken_ = 0;
+  if (messages_.capacity() > kKeepBytes) {
+    messages_ = {};
+  }
+  Reading reading;
+  bool more = !ended_ && readable();
+  for (int turn = 1; more; ++turn) {
+    if (PQconsumeInput(connection_.raw()) == 0) {
+      return fail(connection_.last_error("read the stream"));
+    }
+    CDC_ASSIGN(const std::uint64_t bytes, take_messages());
+    reading.bytes += bytes;
+    reading.emptied = reading.bytes < kReadBytes;
+    const std::uint64_t least = turn == 1 ? 1 : kLeanBytes;
+    more = reading.emptied && !ended_ && (holds_decrypted() || unread_bytes() >= least);
+  }
+  return reading;
+}
+
+// Everything whole in libpq's buffer.
+Result<std::uint64_t> ReplicationStream::take_messages() {
+  const std::size_t before = messages_.size();
+  for (;;) {
+    char* memory = nullptr;
+    const int size = PQgetCopyData(connection_.raw(), &memory, 1);
+    if (size == 0) {
+      return messages_.size() - before;
+    }
+    if (size == -1) {
+      CDC_TRY(end_of_copy());
+      return messages_.size() - before;
+    }
+    if (size < 0) {
+      return fail(connection_.last_error("read the stream"));
+    }
+    const auto length = static_cast<std::uint32_t>(size);
+    messages_.append(reinterpret_cast<const char*>(&length), sizeof length);
+    messages_.append(memory, length);
+    PQfreemem(memory);
+  }
+}
+
+// The server shuts down, or it reports an error as the command's result.
+Status ReplicationStream::end_of_copy() {
+  ended_ = true;
+  PGresult* result = PQgetResult(connection_.raw());
+  if (PQresultStatus(result) != PGRES_FATAL_ERROR) {
+    PQclear(result);
+    return {};
+  }
+  Error error = classify(read_report(result), "read the stream");
+  PQclear(result);
+  return fail(std::move(error));
 }
 
 Result<ReplicationStream::Frame> ReplicationStream::next() {
-  frame_.reset();
-  char* memory = nullptr;
-  const int size = PQgetCopyData(connection_.raw(), &memory, 1);
-  if (size == 0) {
-    return Frame{};
+  if (taken_ == messages_.size()) {
+    return Frame{.kind = ended_ ? Kind::kEnd : Kind::kNothing};
   }
-  if (size == -1) {
-    // The server ended the copy: it shuts down, or it reports an error as the command's result.
-    PGresult* result = PQgetResult(connection_.raw());
-    const ExecStatusType status = PQresultStatus(result);
-    if (status == PGRES_FATAL_ERROR) {
-      Error error = classify(read_report(result), "read the stream");
-      PQclear(result);
-      return fail(std::move(error));
-    }
-    PQclear(result);
-    Frame end;
-    end.kind = Kind::kEnd;
-    return end;
-  }
-  if (size < 0) {
-    return fail(connection_.last_error("read the stream"));
-  }
-  frame_.reset(memory);
-  bytes_received_ += static_cast<std::uint64_t>(size);
-  WireReader reader{std::string_view(memory, static_cast<std::size_t>(size))};
+  std::uint32_t size = 0;
+  std::memcpy(&size, messages_.data() + taken_, sizeof size);
+  const char* memory = messages_.data() + taken_ + sizeof size;
+  taken_ += sizeof size + size;
+  bytes_taken_ += size;
+  WireReader reader{std::string_view(memory, size)};
   const auto tag = static_cast<char>(reader.u8());
   if (tag == 'w') {
     // Start, end and send time: the positions of data are those of its transaction.

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -40,17 +40,20 @@ class ReplicationStream {
 
   struct Frame {
     Kind kind = Kind::kNothing;
-    std::string_view message;      // kData: the plugin's message, valid until the next call
+    std::string_view message;      // kData: the plugin's message, valid until the next read()
     Lsn wal_end;                   // kKeepalive
     bool reply_requested = false;  // kKeepalive
   };
 
-  // The next frame that is already in memory.
+  struct Reading {
+    std::uint64_t bytes = 0;  // of whole messages
+    bool emptied = true;      // false: more than fits into memory at once
+  };
+
+  // Moves what the socket holds into memory. Call when everything read before was taken.
+  [[nodiscard]] Result<Reading> read();
+  // The next frame in memory.
   [[nodiscard]] Result<Frame> next();
-  // Moves what the socket holds into memory, one read's worth. Call when fd() is readable.
-  [[nodiscard]] Status consume();
-  // Whether the socket holds more right now.
-  [[nodiscard]] bool readable() const noexcept;
 
   struct Report {
     Lsn received;
@@ -72,18 +75,24 @@ class ReplicationStream {
 
   [[nodiscard]] int backend_pid() const noexcept { return connection_.backend_pid(); }
 
-  [[nodiscard]] std::uint64_t bytes_received() const noexcept { return bytes_received_; }
+  // All bytes of messages that next() gave.
+  [[nodiscard]] std::uint64_t bytes_taken() const noexcept { return bytes_taken_; }
 
  private:
-  struct FreeMemory {
-    void operator()(char* memory) const noexcept;
-  };
-
   explicit ReplicationStream(Connection connection) : connection_(std::move(connection)) {}
 
+  [[nodiscard]] bool readable() const noexcept;
+  [[nodiscard]] std::uint64_t unread_bytes() const noexcept;
+  [[nodiscard]] bool holds_decrypted() const noexcept;
+  [[nodiscard]] Result<std::uint64_t> take_messages();
+  [[nodiscard]] Status end_of_copy();
+
   Connection connection_;
-  std::unique_ptr<char, FreeMemory> frame_;
-  std::uint64_t bytes_received_ = 0;
+  // What was read: messages one behind the other, each behind its size.
+  std::string messages_;
+  std::size_t taken_ = 0;  // of messages_
+  bool ended_ = false;     // the server ended the copy behind them
+  std::uint64_t bytes_taken_ = 0;
   bool wants_write_ = false;
   bool near_ = false;
 };

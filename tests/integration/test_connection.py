@@ -71,13 +71,14 @@ def make_certificate(folder, name):
     return key, certificate
 
 
-@pytest.fixture(scope="module")
-def tls(tmp_path_factory):
+# 17 and newer write long values past their 8 KB buffer, in TLS records of up to 16 KB.
+@pytest.fixture(scope="module", params=[15, 18])
+def tls(request, tmp_path_factory):
     """A server with TLS, a role with a password, and the certificate to trust."""
     if not shutil.which("openssl"):
         pytest.skip("no openssl command")
     folder = tmp_path_factory.mktemp("tls")
-    with Cluster(15) as cluster:
+    with Cluster(request.param) as cluster:
         for file, name in zip(make_certificate(folder, "localhost"), ("server.key", "server.crt")):
             target = cluster.data / name
             shutil.copy(file, target)
@@ -141,3 +142,19 @@ def test_server_that_accepts_only_tls_from_a_client_without(tls, pipeline):
     kaptanto = pipeline(db, config={"source": tls_dsn(db, "")})
     pid = kaptanto.start_streaming().wait_streaming()
     assert db.value(f"SELECT ssl FROM pg_stat_ssl WHERE pid = {pid}")
+
+
+def test_rows_of_any_size_over_tls_arrive_without_a_push(tls, pipeline):
+    """A part of a TLS record that stays behind in the library makes no socket readable."""
+    db, _ = tls
+    db.execute("CREATE TABLE payloads (id int PRIMARY KEY, payload text)")
+    kaptanto = pipeline(db, ["payloads"], config={"source": tls_dsn(db, "?sslmode=require")})
+    kaptanto.start_streaming()
+    sizes = [*range(7_000, 50_000, 1_111), 100_000, 1_000_000, 3_000_000]
+    for count, size in enumerate(sizes, 1):
+        db.execute(f"INSERT INTO payloads VALUES ({count}, repeat('x', {size}))")
+        # Well below the interval of statuses, whose answers would be such a push.
+        events = kaptanto.wait_count(count, timeout=5)
+        assert len(events[-1].after["payload"]) == size
+    kaptanto.stop()
+    db.execute("DROP TABLE payloads")
