@@ -103,6 +103,11 @@ Status Statement::run() {
   }
 }
 
+// It answers with the failure of the last step, which step() has told already.
+void Statement::reset() {
+  sqlite3_reset(statement_.get());
+}
+
 std::string Statement::text(int column) const {
   const void* bytes = sqlite3_column_blob(statement_.get(), column);
   const int size = sqlite3_column_bytes(statement_.get(), column);
@@ -139,6 +144,27 @@ Result<Database> Database::open(const DatabaseOptions& options) {
   return database;
 }
 
+Result<Database> Database::open_read_only(const DatabaseOptions& options) {
+  std::error_code code;
+  if (!std::filesystem::exists(options.path, code)) {
+    return fail(Errc::kNotFound, format("{} does not exist", options.path.string()));
+  }
+  sqlite3* handle = nullptr;
+  const int result = sqlite3_open_v2(
+      options.path.c_str(), &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_FULLMUTEX, nullptr);
+  Database database{handle};
+  if (result != SQLITE_OK) {
+    return fail(error_of(handle, result));
+  }
+  sqlite3_busy_timeout(handle, kBusyTimeoutMs);
+  CDC_TRY(database.check_pages(options));
+  CDC_ASSIGN(const std::int64_t version, database.checked_version(options));
+  if (version == 0) {
+    return fail(Errc::kNotFound, format("{} is still empty", options.path.string()));
+  }
+  return database;
+}
+
 // SQLite notices damage only in the pages it reads. These files are small: look at all of them now,
 // rather than stop in the middle of the work.
 Status Database::check_pages(const DatabaseOptions& options) {
@@ -153,14 +179,10 @@ Status Database::check_pages(const DatabaseOptions& options) {
   return {};
 }
 
-Status Database::prepare_schema(const DatabaseOptions& options) {
-  CDC_TRY(execute("BEGIN IMMEDIATE"));
-  std::int64_t version = 0;
-  {
-    CDC_ASSIGN(auto statement, prepare("PRAGMA user_version"));
-    CDC_ASSIGN(const bool row, statement.step());
-    version = row ? statement.integer(0) : 0;
-  }
+Result<std::int64_t> Database::checked_version(const DatabaseOptions& options) {
+  CDC_ASSIGN(auto statement, prepare("PRAGMA user_version"));
+  CDC_ASSIGN(const bool row, statement.step());
+  const std::int64_t version = row ? statement.integer(0) : 0;
   if (version > options.schema_version) {
     return fail(Errc::kVersion,
                 format("{} has format version {}, this program knows {}",
@@ -169,6 +191,12 @@ Status Database::prepare_schema(const DatabaseOptions& options) {
                        options.schema_version),
                 "run the version that wrote it, or a newer one");
   }
+  return version;
+}
+
+Status Database::prepare_schema(const DatabaseOptions& options) {
+  CDC_TRY(execute("BEGIN IMMEDIATE"));
+  CDC_ASSIGN(const std::int64_t version, checked_version(options));
   if (version == 0) {
     CDC_TRY(execute(options.schema));
     CDC_TRY(execute(format("PRAGMA user_version = {}", options.schema_version)));

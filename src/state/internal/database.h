@@ -26,6 +26,7 @@ class Statement {
   // True: a row is there. False: done.
   [[nodiscard]] Result<bool> step();
   [[nodiscard]] Status run();  // to the end
+  void reset();                // to be run again; what is bound stays until it is bound anew
 
   [[nodiscard]] std::string text(int column) const;  // of text and blobs
   [[nodiscard]] std::int64_t integer(int column) const;
@@ -54,6 +55,9 @@ struct DatabaseOptions {
 class Database {
  public:
   [[nodiscard]] static Result<Database> open(const DatabaseOptions& options);
+  // Changes nothing, and reads while another process writes. kNotFound without a file, or when its
+  // tables were never made.
+  [[nodiscard]] static Result<Database> open_read_only(const DatabaseOptions& options);
 
   [[nodiscard]] Result<Statement> prepare(std::string_view sql);
   [[nodiscard]] Status execute(const std::string& sql);
@@ -66,6 +70,7 @@ class Database {
   explicit Database(sqlite3* handle) : handle_(handle) {}
 
   [[nodiscard]] Status check_pages(const DatabaseOptions& options);
+  [[nodiscard]] Result<std::int64_t> checked_version(const DatabaseOptions& options);
   [[nodiscard]] Status prepare_schema(const DatabaseOptions& options);
 
   std::unique_ptr<sqlite3, Close> handle_;
