@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/log.h"
@@ -12,12 +13,40 @@
 
 namespace cdc::config {
 
+// Which existing rows of a table become `read` events.
+enum class SnapshotMode : std::uint8_t {
+  kInitial,      // all, once; then its changes
+  kNever,        // none: its changes only
+  kAlways,       // all, at every start of the process
+  kInitialOnly,  // all, once; none of its changes
+};
+
+// The word in configuration.
+[[nodiscard]] constexpr std::string_view name_of(SnapshotMode mode) noexcept {
+  constexpr std::string_view kNames[] = {"initial", "never", "always", "initial_only"};
+  return kNames[static_cast<std::uint8_t>(mode)];
+}
+
+[[nodiscard]] constexpr std::optional<SnapshotMode> parse_snapshot_mode(
+    std::string_view name) noexcept {
+  for (const SnapshotMode mode : {SnapshotMode::kInitial,
+                                  SnapshotMode::kNever,
+                                  SnapshotMode::kAlways,
+                                  SnapshotMode::kInitialOnly}) {
+    if (name_of(mode) == name) {
+      return mode;
+    }
+  }
+  return std::nullopt;
+}
+
 // One entry of `tables`. `name` may be table, schema.table, quoted parts or a glob.
 struct TableRule {
   std::string name;
-  std::vector<std::string> columns;          // empty: all
-  std::string where;                         // empty: all rows
-  std::vector<model::Operation> operations;  // empty: all
+  std::vector<std::string> columns;           // empty: all
+  std::string where;                          // empty: all rows
+  std::vector<model::Operation> operations;   // empty: all
+  std::optional<SnapshotMode> snapshot = {};  // empty: the mode of all tables
 };
 
 enum class NumberFormat : std::uint8_t {
@@ -57,6 +86,19 @@ struct PostgresOptions {
   std::chrono::milliseconds status_interval{10'000};
 };
 
+struct SnapshotOptions {
+  SnapshotMode mode = SnapshotMode::kInitial;
+  unsigned workers = 2;                           // chunks read at the same time
+  std::chrono::milliseconds chunk_time{500};      // what reading a chunk should take
+  std::chrono::milliseconds lock_timeout{5'000};  // for ACCESS SHARE on the table
+};
+
+// The HTTP API for people and monitoring, on Config::port + 1.
+struct AdminOptions {
+  bool enabled = true;
+  std::string address = "127.0.0.1";  // an IP address
+};
+
 // The whole configuration, typed, checked and with defaults applied.
 // docs/operating/configuration.md is generated from the same schema.
 struct Config {
@@ -72,6 +114,8 @@ struct Config {
   ValueOptions values;
   JournalOptions journal;
   PostgresOptions postgres;
+  SnapshotOptions snapshot;
+  AdminOptions admin;
 };
 
 }  // namespace cdc::config

@@ -29,6 +29,7 @@ tables:
     columns: [id, status, total]
     where: status <> 'archived'
     operations: [insert, update, delete]
+    snapshot: never
   public."Order Lines":
   sales.*:
 retention: 24h
@@ -54,7 +55,8 @@ values:
   keep their `columns`, `where` and `operations`, however they are quoted; the file's other tables
   are dropped.
 - **`where`** has [a page of its own](where.md). `columns` lists what to keep of a row; key
-  columns are always part of the event's `key`.
+  columns are always part of the event's `key`. `snapshot` is the table's own `snapshot.mode`;
+  `operations` without `read` leave out existing rows just as well.
 - **Kubernetes** sets `KAPTANTO_PORT=tcp://...` in every container when a service is called
   kaptanto; such a value is ignored.
 - **Secrets** belong in the environment, in `source-file`, or in a `${NAME}`. No message and no
@@ -129,6 +131,8 @@ std::string configuration_markdown() {
   add_table(text, "Values", "values", false);
   add_table(text, "Event log", "journal", false);
   add_table(text, "PostgreSQL", "postgres", false);
+  add_table(text, "Existing rows", "snapshot", false);
+  add_table(text, "Admin API", "admin", false);
   text +=
       "Later versions have these as well. They are known, so that a file written for them is told\n"
       "exactly what does not work yet: a value that asks for something is refused; `sinks`,\n"

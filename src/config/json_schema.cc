@@ -73,6 +73,10 @@ Members integer_schema(const OptionSpec& option) {
 
 std::string rule_schema() {
   constexpr std::string_view kOperations[] = {"insert", "update", "delete", "truncate", "read"};
+  constexpr std::string_view kModes[] = {name_of(SnapshotMode::kInitial),
+                                         name_of(SnapshotMode::kNever),
+                                         name_of(SnapshotMode::kAlways),
+                                         name_of(SnapshotMode::kInitialOnly)};
   return object(
       {{"type", R"(["object", "null"])"},
        {"additionalProperties", "false"},
@@ -88,7 +92,13 @@ std::string rule_schema() {
                 {"operations",
                  object({{"description", json::quote("Operations to keep; all when empty.")},
                          {"type", R"(["array", "null"])"},
-                         {"items", object({{"enum", string_array(kOperations)}})}})}})}});
+                         {"items", object({{"enum", string_array(kOperations)}})}})},
+                {"snapshot",
+                 object({{"description", json::quote("Instead of snapshot.mode.")},
+                         {"anyOf",
+                          array({object({{"enum", string_array(kModes)}}),
+                                 object({{"type", "\"null\""}}),
+                                 reference_schema()})}})}})}});
 }
 
 std::string tables_alternatives() {

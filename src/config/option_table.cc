@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 
+#include <arpa/inet.h>
+
 #include "base/format.h"
 #include "config/dsn.h"
 #include "config/option.h"
@@ -18,6 +20,11 @@ constexpr std::array<std::string_view, 5> kLogLevels{"debug", "info", "warn", "w
 constexpr std::array<std::string_view, 2> kNumberFormats{"number", "string"};
 constexpr std::array<std::string_view, 2> kValueModes{"native", "text"};
 constexpr std::array<std::string_view, 2> kPublicationModes{"managed", "existing"};
+
+constexpr std::array<std::string_view, 4> kSnapshotModes{name_of(SnapshotMode::kInitial),
+                                                         name_of(SnapshotMode::kNever),
+                                                         name_of(SnapshotMode::kAlways),
+                                                         name_of(SnapshotMode::kInitialOnly)};
 
 constexpr std::size_t kSourceIdBytesMax = 40;
 constexpr std::size_t kIdentifierBytesMax = 63;
@@ -71,6 +78,18 @@ Status check_retention(const OptionValue& value) {
   return {};
 }
 
+Status check_address(const OptionValue& value) {
+  std::array<unsigned char, sizeof(in6_addr)> address{};
+  const char* text = text_of(value).c_str();
+  if (::inet_pton(AF_INET, text, address.data()) == 1 ||
+      ::inet_pton(AF_INET6, text, address.data()) == 1) {
+    return {};
+  }
+  return fail(Errc::kConfigInvalid,
+              "is not an IP address",
+              "write 127.0.0.1 for this machine alone, 0.0.0.0 or :: for every network");
+}
+
 log::Level log_level_of(std::string_view name) {
   if (name == "debug") {
     return log::Level::kDebug;
@@ -108,8 +127,9 @@ const std::array kOptions = std::to_array<OptionSpec>({
      .kind = OptionKind::kTables,
      .flag = "tables",
      .doc = "Tables to capture. In the file a list of names, or a map from name to `columns`, "
-            "`where` and `operations`. As a flag, names separated by commas, repeatable: they "
-            "replace the set of tables, and a name that the file also has keeps its rules."},
+            "`where`, `operations` and `snapshot`. As a flag, names separated by commas, "
+            "repeatable: they replace the set of tables, and a name that the file also has keeps "
+            "its rules."},
     {.path = "all-tables",
      .kind = OptionKind::kBoolean,
      .default_text = "false",
@@ -131,7 +151,8 @@ const std::array kOptions = std::to_array<OptionSpec>({
      .kind = OptionKind::kInteger,
      .default_text = "7654",
      .flag = "port",
-     .doc = "TCP port of the outputs that listen. The outputs of this version do not.",
+     .doc = "TCP port of the outputs that listen; those of this version do not. The admin API "
+            "listens on the next port, unless `admin.enabled` is off.",
      .store = [](Config& c, const OptionValue& v) {
        c.port = static_cast<std::uint16_t>(std::get<std::uint64_t>(v));
      },
@@ -289,6 +310,64 @@ const std::array kOptions = std::to_array<OptionSpec>({
      },
      .minimum = 100,
      .maximum = 3'600'000},
+
+    {.path = "snapshot.mode",
+     .kind = OptionKind::kChoice,
+     .default_text = "initial",
+     .flag = "snapshot-mode",
+     .doc = "Which existing rows become `read` events. `initial`: all, once for each table, and "
+            "then its changes. `never`: none, changes only. `always`: all, at every start. "
+            "`initial_only`: all, once, and no changes. A table may have its own, `snapshot`.",
+     .store = [](Config& c, const OptionValue& v) {
+       c.snapshot.mode = parse_snapshot_mode(text_of(v)).value_or(SnapshotMode::kInitial);
+     },
+     .choices = kSnapshotModes},
+    {.path = "snapshot.workers",
+     .kind = OptionKind::kInteger,
+     .default_text = "2",
+     .flag = "snapshot-workers",
+     .doc = "Chunks of existing rows that are read at the same time, each over a connection of "
+            "its own.",
+     .store = [](Config& c, const OptionValue& v) {
+       c.snapshot.workers = static_cast<unsigned>(std::get<std::uint64_t>(v));
+     },
+     .minimum = 1,
+     .maximum = 16},
+    {.path = "snapshot.chunk-time",
+     .kind = OptionKind::kDuration,
+     .default_text = "500ms",
+     .flag = "snapshot-chunk-time",
+     .doc = "How long reading a chunk should take. Chunks grow and shrink to meet it.",
+     .store = [](Config& c, const OptionValue& v) {
+       c.snapshot.chunk_time = std::get<Milliseconds>(v);
+     },
+     .minimum = 10,
+     .maximum = 60'000},
+    {.path = "snapshot.lock-timeout",
+     .kind = OptionKind::kDuration,
+     .default_text = "5s",
+     .flag = "snapshot-lock-timeout",
+     .doc = "Longest wait for a table that someone holds an exclusive lock on. The chunk is tried "
+            "again later, so that nobody queues behind it meanwhile.",
+     .store = [](Config& c, const OptionValue& v) {
+       c.snapshot.lock_timeout = std::get<Milliseconds>(v);
+     },
+     .minimum = 100,
+     .maximum = 3'600'000},
+
+    {.path = "admin.enabled",
+     .kind = OptionKind::kBoolean,
+     .default_text = "true",
+     .flag = "admin-enabled",
+     .doc = "Whether the admin API listens, on `port` + 1: backfills, health and metrics.",
+     .store = [](Config& c, const OptionValue& v) { c.admin.enabled = std::get<bool>(v); }},
+    {.path = "admin.address",
+     .default_text = "127.0.0.1",
+     .flag = "admin-address",
+     .doc = "IP address the admin API listens on. It asks nobody who they are: beyond loopback, "
+            "whoever reaches it may start and cancel backfills.",
+     .store = [](Config& c, const OptionValue& v) { c.admin.address = text_of(v); },
+     .check = check_address},
 
     {.path = "insecure",
      .kind = OptionKind::kBoolean,

@@ -16,7 +16,7 @@ namespace cdc::config {
 namespace {
 
 constexpr std::size_t kColumnsMax = 1600;  // PostgreSQL's limit for a table
-constexpr std::array<std::string_view, 3> kRuleKeys{"columns", "where", "operations"};
+constexpr std::array<std::string_view, 4> kRuleKeys{"columns", "where", "operations", "snapshot"};
 // What can happen to a row; messages and control events belong to no table.
 constexpr std::array<std::string_view, 5> kOperations{
     "insert", "update", "delete", "truncate", "read"};
@@ -82,6 +82,33 @@ std::vector<model::Operation> read_operations(const YamlNode& node,
   return operations;
 }
 
+std::optional<SnapshotMode> read_snapshot(const YamlNode& node,
+                                          const std::string& key,
+                                          const FileView& file) {
+  if (node.is_empty()) {
+    return std::nullopt;
+  }
+  const std::optional<std::string> word = file.expand(node, key);
+  if (!word || word->empty()) {
+    return std::nullopt;
+  }
+  const auto mode = parse_snapshot_mode(*word);
+  if (!mode) {
+    constexpr std::array<std::string_view, 4> kModes{name_of(SnapshotMode::kInitial),
+                                                     name_of(SnapshotMode::kNever),
+                                                     name_of(SnapshotMode::kAlways),
+                                                     name_of(SnapshotMode::kInitialOnly)};
+    const std::string meant = did_you_mean(*word, kModes);
+    file.add_fault(node,
+                   key,
+                   make_error(Errc::kConfigInvalid,
+                              cdc::format("\"{}\" is not a snapshot mode", *word),
+                              (meant.empty() ? "" : meant + " ") +
+                                  "initial, never, always and initial_only are"));
+  }
+  return mode;
+}
+
 TableRule read_rule(const YamlNode::Entry& table, const FileView& file) {
   TableRule rule{.name = table.key, .columns = {}, .where = {}, .operations = {}};
   const std::string key = table_key(table.key);
@@ -89,10 +116,11 @@ TableRule read_rule(const YamlNode::Entry& table, const FileView& file) {
     return rule;
   }
   if (table.value.kind != YamlNode::Kind::kMap) {
-    file.add_fault(table.value,
-                   key,
-                   make_error(Errc::kConfigInvalid,
-                              "must be empty, or a map of columns, where and operations"));
+    file.add_fault(
+        table.value,
+        key,
+        make_error(Errc::kConfigInvalid,
+                   "must be empty, or a map of columns, where, operations and snapshot"));
     return rule;
   }
   for (const YamlNode::Entry& entry : table.value.entries) {
@@ -103,6 +131,8 @@ TableRule read_rule(const YamlNode::Entry& table, const FileView& file) {
       rule.where = read_where(entry.value, entry_key, file);
     } else if (entry.key == "operations") {
       rule.operations = read_operations(entry.value, entry_key, file);
+    } else if (entry.key == "snapshot") {
+      rule.snapshot = read_snapshot(entry.value, entry_key, file);
     } else {
       file.faults.push_back({.place = place_of(file.name, entry.line, entry.column),
                              .key = entry_key,

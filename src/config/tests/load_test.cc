@@ -77,6 +77,8 @@ postgres:
   spill-memory: 1048576
   messages: [outbox, "app.*"]
   status-interval: 500ms
+snapshot: {mode: initial_only, workers: 16, chunk-time: 10ms, lock-timeout: 100ms}
+admin: {enabled: false, address: "::1"}
 )");
   ASSERT_TRUE(loaded.ok()) << faults_of(loaded);
   const Config& config = loaded.config;
@@ -102,6 +104,49 @@ postgres:
   EXPECT_EQ(config.postgres.spill_memory_bytes, 1'048'576ULL);
   EXPECT_EQ(config.postgres.message_prefixes, (std::vector<std::string>{"outbox", "app.*"}));
   EXPECT_EQ(config.postgres.status_interval, 500ms);
+  EXPECT_EQ(config.snapshot.mode, SnapshotMode::kInitialOnly);
+  EXPECT_EQ(config.snapshot.workers, 16U);
+  EXPECT_EQ(config.snapshot.chunk_time, 10ms);
+  EXPECT_EQ(config.snapshot.lock_timeout, 100ms);
+  EXPECT_FALSE(config.admin.enabled);
+  EXPECT_EQ(config.admin.address, "::1");
+}
+
+TEST(Load, SnapshotAndAdminHaveDefaults) {
+  const Config config = load_yaml(std::string(kBase)).config;
+  EXPECT_EQ(config.snapshot.mode, SnapshotMode::kInitial);
+  EXPECT_EQ(config.snapshot.workers, 2U);
+  EXPECT_EQ(config.snapshot.chunk_time, 500ms);
+  EXPECT_EQ(config.snapshot.lock_timeout, 5s);
+  EXPECT_TRUE(config.admin.enabled);
+  EXPECT_EQ(config.admin.address, "127.0.0.1");
+  const Config flagged =
+      load_yaml(std::string(kBase),
+                {.flags = {{"snapshot-mode", {"never"}}, {"admin-address", {"0.0.0.0"}}},
+                 .environment = {{"KAPTANTO_SNAPSHOT_WORKERS", "3"}},
+                 .file = {}})
+          .config;
+  EXPECT_EQ(flagged.snapshot.mode, SnapshotMode::kNever);
+  EXPECT_EQ(flagged.snapshot.workers, 3U);
+  EXPECT_EQ(flagged.admin.address, "0.0.0.0");
+}
+
+TEST(Load, SnapshotAndAdminHaveBounds) {
+  EXPECT_EQ(faults_with_base("snapshot: {mode: initial-only, workers: 17, chunk-time: 9ms}"),
+            "c.yaml:3:18: snapshot.mode: \"initial-only\" is not one of: initial, never, always, "
+            "initial_only (did you mean \"initial_only\"?)\n"
+            "c.yaml:3:41: snapshot.workers: \"17\" is not within 1 and 16\n"
+            "c.yaml:3:57: snapshot.chunk-time: \"9ms\" is not within 10ms and 1m\n");
+  EXPECT_EQ(faults_with_base("snapshot: {workers: 0, chunk-time: 61s, lock-timeout: 99ms}"),
+            "c.yaml:3:21: snapshot.workers: \"0\" is not within 1 and 16\n"
+            "c.yaml:3:36: snapshot.chunk-time: \"61s\" is not within 10ms and 1m\n"
+            "c.yaml:3:55: snapshot.lock-timeout: \"99ms\" is not within 100ms and 1h\n");
+  EXPECT_EQ(faults_with_base("admin: {address: localhost}"),
+            "c.yaml:3:18: admin.address: is not an IP address (write 127.0.0.1 for this machine "
+            "alone, 0.0.0.0 or :: for every network)\n");
+  // The admin API needs the port after it.
+  EXPECT_EQ(faults_with_base("port: 65535"),
+            "c.yaml:3:7: port: \"65535\" is not within 1 and 65534\n");
 }
 
 TEST(Load, AcceptsAFileOfTheFirstSystem) {

@@ -51,6 +51,34 @@ TEST(Tables, MapHoldsRules) {
   EXPECT_TRUE(loaded.config.tables[1].columns.empty());
 }
 
+TEST(Tables, ARuleMayHaveItsOwnSnapshotMode) {
+  const Loaded loaded = load_yaml(R"(tables:
+  a: {snapshot: initial}
+  b: {snapshot: never, operations: [read, insert]}
+  c: {snapshot: always}
+  d: {snapshot: "${MODE}"}
+  e: {snapshot: }
+  f: {where: x = 1}
+)",
+                                  {.flags = {{"tables", {"a,b,c,d,e,f"}}},
+                                   .environment = {{"MODE", "initial_only"}},
+                                   .file = {}});
+  ASSERT_TRUE(loaded.ok()) << faults_of(loaded);
+  const auto& rules = loaded.config.tables;
+  EXPECT_EQ(rules.at(0).snapshot, SnapshotMode::kInitial);
+  EXPECT_EQ(rules.at(1).snapshot, SnapshotMode::kNever);
+  EXPECT_EQ(rules.at(1).operations, (std::vector{Operation::kRead, Operation::kInsert}));
+  EXPECT_EQ(rules.at(2).snapshot, SnapshotMode::kAlways);
+  EXPECT_EQ(rules.at(3).snapshot, SnapshotMode::kInitialOnly);
+  EXPECT_EQ(rules.at(4).snapshot, std::nullopt);
+  EXPECT_EQ(rules.at(5).snapshot, std::nullopt);
+
+  EXPECT_EQ(faults_of(load_yaml("tables: {a: {snapshot: initail}, b: {snapshot: [never]}}")),
+            "c.yaml:1:24: tables.a.snapshot: \"initail\" is not a snapshot mode (did you mean "
+            "\"initial\"? initial, never, always and initial_only are)\n"
+            "c.yaml:1:48: tables.b.snapshot: must be a single value\n");
+}
+
 TEST(Tables, ListAndTextHoldNames) {
   EXPECT_EQ(names_of(load_yaml("tables: [a, b.c]")), (std::vector<std::string>{"a", "b.c"}));
   EXPECT_FALSE(load_yaml("tables: a").ok());
@@ -109,7 +137,8 @@ TEST(Tables, FaultsNameTheirPlace) {
             "c.yaml:9:3: tables.a.b.c: the name has more than two parts (write schema.table, and "
             "put a part that contains a dot in double quotes)\n"
             "c.yaml:10:3: tables.\"public\".orders: this table is named twice (keep one of them)\n"
-            "c.yaml:11:6: tables.t: must be empty, or a map of columns, where and operations\n");
+            "c.yaml:11:6: tables.t: must be empty, or a map of columns, where, operations and "
+            "snapshot\n");
 }
 
 TEST(Tables, FlagFaultsNameTheFlag) {
