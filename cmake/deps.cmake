@@ -37,3 +37,10 @@ add_library(dep_gtest_main INTERFACE)
 add_library(dep::gtest_main ALIAS dep_gtest_main)
 target_link_libraries(dep_gtest_main INTERFACE
   ${CDC_GMOCK} ${CDC_GTEST_MAIN} ${CDC_GTEST} Threads::Threads)
+
+# Headers alone: Asio, Beast and JSON are compiled where they are included.
+find_path(CDC_BOOST_INCLUDE boost/beast.hpp REQUIRED)
+add_library(dep_boost INTERFACE)
+add_library(dep::boost ALIAS dep_boost)
+target_include_directories(dep_boost SYSTEM INTERFACE ${CDC_BOOST_INCLUDE})
+target_link_libraries(dep_boost INTERFACE Threads::Threads)

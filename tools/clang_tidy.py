@@ -23,8 +23,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLANG_TIDY = "clang-tidy-19"
 HEADER_PACKAGES = [
-    "clang-tidy-19", "libc6-dev", "libcli11-dev", "libfmt-dev", "libpq-dev", "libsqlite3-dev",
-    "libssl-dev", "libstdc++-12-dev", "libyaml-cpp-dev",
+    "clang-tidy-19", "libboost1.81-dev", "libc6-dev", "libcli11-dev", "libfmt-dev", "libpq-dev",
+    "libsqlite3-dev", "libssl-dev", "libstdc++-12-dev", "libyaml-cpp-dev",
 ]
 # Tests, fuzzers and benchmarks are not analysed: what is wrong with them shows when they run, and
 # the macros of the test framework take the analyser several times as long as the product itself.

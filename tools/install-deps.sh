@@ -11,8 +11,9 @@
 set -euo pipefail
 
 build_packages=(
-  binutils ca-certificates ccache clang-19 cmake g++ git libclang-rt-19-dev libcli11-dev libfmt-dev
-  libgmock-dev libgtest-dev libpq-dev libsqlite3-dev libssl-dev libxxhash-dev libyaml-cpp-dev
+  binutils ca-certificates ccache clang-19 cmake g++ git libboost1.81-dev libclang-rt-19-dev
+  libcli11-dev libfmt-dev libgmock-dev libgtest-dev libpq-dev libsqlite3-dev libssl-dev
+  libxxhash-dev libyaml-cpp-dev
   lld-19 make ninja-build postgresql-server-dev-15 python3
 )
 demo_packages=(postgresql-15 postgresql-client-15 util-linux)
