@@ -15,7 +15,7 @@ import sys
 # The module graph: each module, and the modules it may use. Includes and CMake must say the same.
 MODULES = {
     "base": [],
-    "json": [],
+    "json": ["base"],
     "model": ["base", "json"],
     "config": ["base", "expr", "json", "model"],
     "expr": ["base"],
@@ -24,9 +24,12 @@ MODULES = {
     "postgres": ["base", "config", "expr", "json", "model", "state"],
     "delivery": ["base", "journal", "model", "state"],
     "sink_stdout": ["base", "delivery", "journal"],
-    "capture": ["base", "config", "model", "postgres", "state"],
-    "app": ["base", "capture", "config", "delivery", "journal", "json", "postgres", "sink_stdout",
-            "state"],
+    "snapshot": ["base", "config", "expr", "model", "postgres", "state"],
+    "capture": ["base", "config", "model", "postgres", "snapshot", "state"],
+    "http": ["base", "json"],
+    "serve": ["base", "http", "json", "snapshot", "state"],
+    "app": ["base", "capture", "config", "delivery", "http", "journal", "json", "postgres", "serve",
+            "sink_stdout", "snapshot", "state"],
 }
 
 # Third-party headers, and the one module that may include them (tests are free).
@@ -37,6 +40,8 @@ THIRD_PARTY = {
     r"sqlite3\.h": "state",
     r"libpq-fe\.h|libpq/|postgres_ext\.h": "postgres",
     r"CLI/": "app",
+    r"boost/json": "json",
+    r"boost/(?!json)": "http",
     r"openssl/ssl\.h": "postgres",
     r"openssl/crypto\.h": "app",
 }

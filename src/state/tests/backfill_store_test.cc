@@ -1,6 +1,6 @@
 // Proves that backfills come back as they were saved, number for number and byte for byte, that
-// each save is whole or absent, that a look from outside disturbs nobody, and that damaged and newer
-// files are refused by name.
+// each save is whole or absent, that a look from outside disturbs nobody, and that damaged and
+// newer files are refused by name.
 #include "state/backfill_store.h"
 
 #include <csignal>
