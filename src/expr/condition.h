@@ -62,6 +62,9 @@ class Condition {
 
   struct Program;
 
+  // For the other files of this module.
+  [[nodiscard]] const Program& program() const noexcept { return *program_; }
+
  private:
   explicit Condition(std::shared_ptr<const Program> program);
   std::shared_ptr<const Program> program_;

@@ -25,6 +25,7 @@ namespace {
 
 using State = ColumnData::State;
 
+constexpr std::string_view kNoKey = "{}";
 constexpr std::string_view kBase32 = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";  // Crockford
 
 char* put(char* out, std::string_view text) noexcept {
@@ -42,6 +43,13 @@ char* put_base32(char* out, std::uint64_t value, int digits) noexcept {
     *out++ = kBase32[(value >> (5 * i)) & 31U];
   }
   return out;
+}
+
+// The idempotency key up to and including the row's key.
+char* put_name(char* out, std::string_view prefix, std::string_view key) noexcept {
+  out = put(out, R"(","idempotency_key":")");
+  out = put(out, prefix);
+  return json::escape(key, out);
 }
 
 // Rows get odd numbers, so that a control event beside one cannot take its id.
@@ -169,9 +177,7 @@ void EventEncoder::open_line(const Line& line, json::TextBuffer& out) const {
                              (json::kEscapeGrowth + 1) * line.key.size());
   cursor = put(cursor, id_head_);
   cursor = put_base32(cursor, ((transaction_.commit_lsn.value & 7U) << 32U) | line.id_low, 7);
-  cursor = put(cursor, R"(","idempotency_key":")");
-  cursor = put(cursor, line.name_prefix);
-  cursor = json::escape(line.key, cursor);
+  cursor = put_name(cursor, line.name_prefix, line.key);
   *cursor++ = ':';
   cursor = put(cursor, operation);
   *cursor++ = ':';
@@ -327,11 +333,10 @@ bool EventEncoder::encode_row(Relation& relation,
   if (!passes(relation, row)) {
     return false;
   }
-  const bool deleted = row.operation == model::Operation::kDelete;
-  render_key(relation, deleted ? row.old_row : row.new_row, row.old_row, key_);
+  const KeyHashes hashes = key_hashes(relation, row);
   model::EventHeader header = header_of(relation, row.operation, index, batch);
-  header.key_hash = hash64(key_.view(), relation.hash_seed);
-  header.old_key_hash = old_key_hash(relation, row, header.key_hash);
+  header.key_hash = hashes.key;
+  header.old_key_hash = hashes.old_key;
 
   json::TextBuffer& out = batch.text();
   open_line(Line{.operation = row.operation,
@@ -352,6 +357,91 @@ bool EventEncoder::encode_row(Relation& relation,
   return true;
 }
 
+KeyHashes EventEncoder::key_hashes(const Relation& relation, const RowMessage& row) {
+  const bool deleted = row.operation == model::Operation::kDelete;
+  render_key(relation, deleted ? row.old_row : row.new_row, row.old_row, key_);
+  const std::uint64_t key = hash64(key_.view(), relation.hash_seed);
+  return {.key = key, .old_key = old_key_hash(relation, row, key)};
+}
+
+void EventEncoder::begin_read(const ReadInfo& info,
+                              const Relation& relation,
+                              model::EventBatch& batch) {
+  const std::string id = json::quote(info.snapshot_id);
+  char buffer[16];
+  char* end = put_base32(buffer, static_cast<std::uint64_t>(info.snapshot_time.value / 1000), 10);
+  id_head_ = R"({"id":")";
+  id_head_.append(buffer, end);
+  time_text_ = format_rfc3339(info.read_time);
+  read_tail_ = format(":read:{}", std::string_view(id).substr(1, id.size() - 2));
+  metadata_head_ = format(R"(,"metadata":{{"lsn":"{}","snapshot":true,"snapshot_id":{},"chunk":{},)"
+                          R"("snapshot_progress":{{"total":{},"completed":)",
+                          to_string(info.high),
+                          id,
+                          info.chunk,
+                          info.rows_total);
+  // The hash that ids hold covers the snapshot and the table by its seeds.
+  read_seeds_[0] = hash64(info.snapshot_id, relation.hash_seed);
+  read_seeds_[1] = hash64(info.snapshot_id, ~relation.hash_seed);
+  read_table_ = batch.add_table(relation.full_name());
+}
+
+bool EventEncoder::encode_read(const Relation& relation,
+                               const RowMessage& row,
+                               std::string_view ctid,
+                               std::uint64_t completed,
+                               model::EventBatch& batch) {
+  if (!passes(relation, row)) {
+    return false;
+  }
+  const KeyHashes hashes = key_hashes(relation, row);
+  const std::string_view key = key_.view();
+  const std::string_view envelope =
+      relation.envelope[static_cast<std::size_t>(model::Operation::kRead)];
+  json::TextBuffer& out = batch.text();
+  char* cursor = out.reserve(256 + relation.name_prefix.size() + read_tail_.size() + ctid.size() +
+                             envelope.size() + (json::kEscapeGrowth + 1) * key.size());
+  cursor = put(cursor, id_head_);
+  for (const std::uint64_t seed : read_seeds_) {
+    const std::uint64_t row_seed = ctid.empty() ? seed : hash64(ctid, seed);
+    cursor = put_base32(cursor, hash64(key, row_seed) >> 24U, 8);
+  }
+  cursor = put_name(cursor, relation.name_prefix, key);
+  cursor = put(cursor, read_tail_);
+  if (!ctid.empty()) {
+    *cursor++ = ':';
+    cursor = put(cursor, ctid);
+  }
+  cursor = put(cursor, R"(","timestamp":")");
+  cursor = put(cursor, time_text_);
+  cursor = put(cursor, envelope);
+  cursor = put(cursor, key);
+  out.commit(put(cursor, R"(,"before":null,"after":)"));
+  render_after(relation, row, out);
+  cursor = out.reserve(metadata_head_.size() + 32);
+  cursor = put(cursor, metadata_head_);
+  cursor = put_number(cursor, completed);
+  out.commit(put(cursor, "}}}\n"));
+  batch.add_event(model::EventHeader{.table = read_table_,
+                                     .operation = model::Operation::kRead,
+                                     .flags = model::EventHeader::kSnapshot,
+                                     .key_hash = hashes.key,
+                                     .old_key_hash = hashes.old_key});
+  return true;
+}
+
+void EventEncoder::open_barrier(const Line& line, json::TextBuffer& out) const {
+  open_line(line, out);
+  out.append(R"(,"before":null,"after":null)");
+  open_metadata(line.index, out);
+}
+
+void EventEncoder::close_barrier(model::EventHeader header, model::EventBatch& batch) {
+  batch.text().append("}}\n");
+  header.flags = model::EventHeader::kBarrier;
+  batch.add_event(header);
+}
+
 bool EventEncoder::encode_truncate(Relation& relation,
                                    const TruncateMessage& truncate,
                                    std::uint64_t index,
@@ -360,24 +450,19 @@ bool EventEncoder::encode_truncate(Relation& relation,
     return false;
   }
   model::EventHeader header = header_of(relation, model::Operation::kTruncate, index, batch);
-  header.flags = model::EventHeader::kBarrier;
-  header.key_hash = hash64("{}", relation.hash_seed);
+  header.key_hash = hash64(kNoKey, relation.hash_seed);
   header.old_key_hash = header.key_hash;
-  json::TextBuffer& out = batch.text();
-  open_line(
+  open_barrier(
       Line{.operation = model::Operation::kTruncate,
            .name_prefix = relation.name_prefix,
            .envelope = relation.envelope[static_cast<std::size_t>(model::Operation::kTruncate)],
-           .key = "{}",
+           .key = kNoKey,
            .index = index,
            .id_low = row_id_low(index)},
-      out);
-  out.append(R"(,"before":null,"after":null)");
-  open_metadata(index, out);
-  out.append(format(
+      batch.text());
+  batch.text().append(format(
       R"(,"cascade":{},"restart_identity":{})", truncate.cascade, truncate.restart_identity));
-  out.append("}}\n");
-  batch.add_event(header);
+  close_barrier(header, batch);
   return true;
 }
 
@@ -418,20 +503,17 @@ void EventEncoder::encode_schema_change(Relation& relation,
                                         std::uint64_t index,
                                         model::EventBatch& batch) {
   model::EventHeader header = header_of(relation, model::Operation::kControl, index, batch);
-  header.flags = model::EventHeader::kBarrier;
-  header.key_hash = hash64("{}", relation.hash_seed);
+  header.key_hash = hash64(kNoKey, relation.hash_seed);
   header.old_key_hash = header.key_hash;
   json::TextBuffer& out = batch.text();
-  open_line(
+  open_barrier(
       Line{.operation = model::Operation::kControl,
            .name_prefix = relation.name_prefix,
            .envelope = relation.envelope[static_cast<std::size_t>(model::Operation::kControl)],
-           .key = "{}",
+           .key = kNoKey,
            .index = index,
            .id_low = control_id_low(index, relation.full_name())},
       out);
-  out.append(R"(,"before":null,"after":null)");
-  open_metadata(index, out);
   out.append(format(R"(,"control_type":"schema_changed","schema_id":"{}","columns":[)",
                     relation.shape_hash));
   for (std::size_t i = 0; i < relation.shape.columns.size(); ++i) {
@@ -442,34 +524,48 @@ void EventEncoder::encode_schema_change(Relation& relation,
                       column.type_oid,
                       column.type_modifier));
   }
-  out.append("]}}\n");
-  batch.add_event(header);
+  out.append(']');
+  close_barrier(header, batch);
+}
+
+void EventEncoder::encode_control(const ControlFact& fact, model::EventBatch& batch) {
+  const std::string envelope =
+      format(R"(","source":{},"operation":"control","schema":{},"table":{},"key":)",
+             json::quote(source_id_),
+             json::quote(fact.schema),
+             json::quote(fact.table));
+  const std::string table =
+      fact.table.empty() ? std::string{} : format("{}.{}", fact.schema, fact.table);
+  model::EventHeader header{.table = batch.add_table(table),
+                            .operation = model::Operation::kControl,
+                            .commit_lsn = transaction_.commit_lsn.value};
+  if (!table.empty()) {
+    header.key_hash = hash64(kNoKey, hash64(table));
+    header.old_key_hash = header.key_hash;
+  }
+  open_barrier(Line{.operation = model::Operation::kControl,
+                    .name_prefix = fact.name_prefix,
+                    .envelope = envelope,
+                    .key = kNoKey,
+                    .index = 0,
+                    .id_low = control_id_low(0, fact.name_prefix)},
+               batch.text());
+  batch.text().append(',');
+  batch.text().append(fact.members);
+  close_barrier(header, batch);
 }
 
 void EventEncoder::encode_gap(Lsn from, Lsn to, model::EventBatch& batch) {
   begin_transaction(TransactionInfo{
       .commit_lsn = to, .commit_time = unix_now(), .xid = 0, .id_time = UnixMicros{0}});
-  const std::string name = format("{}:gap:", source_id_);
-  const std::string envelope =
-      format(R"(","source":{},"operation":"control","schema":"","table":"","key":)",
-             json::quote(source_id_));
-  json::TextBuffer& out = batch.text();
-  open_line(Line{.operation = model::Operation::kControl,
-                 .name_prefix = name,
-                 .envelope = envelope,
-                 .key = "{}",
-                 .index = 0,
-                 .id_low = control_id_low(0, name)},
-            out);
-  out.append(R"(,"before":null,"after":null)");
-  open_metadata(0, out);
-  out.append(format(
-      R"(,"control_type":"gap","from_lsn":"{}","to_lsn":"{}")", to_string(from), to_string(to)));
-  out.append("}}\n");
-  batch.add_event(model::EventHeader{.table = batch.add_table(""),
-                                     .operation = model::Operation::kControl,
-                                     .flags = model::EventHeader::kBarrier,
-                                     .commit_lsn = to.value});
+  encode_control(
+      ControlFact{.schema = {},
+                  .table = {},
+                  .name_prefix = format("{}:gap:", source_id_),
+                  .members = format(R"("control_type":"gap","from_lsn":"{}","to_lsn":"{}")",
+                                    to_string(from),
+                                    to_string(to))},
+      batch);
 }
 
 }  // namespace cdc::postgres
