@@ -191,22 +191,26 @@ SELECT c.oid, n.nspname, c.relname, pg_catalog.pg_relation_size(c.oid) / b.size,
  WHERE c.oid IN ({0}) AND c.relkind = 'r' AND c.relpersistence = 'p'
  ORDER BY c.oid)";
 
-Status check_readable(const QueryResult& result, int row, const SnapshotPart& part) {
+Status check_readable(const QueryResult& result,
+                      int row,
+                      const SnapshotPart& part,
+                      const std::string& role) {
   if (!result.boolean(row, 8)) {
     return fail(Errc::kPermission,
                 format("the role may not use the schema of table {}", part.quoted),
-                format("run GRANT USAGE ON SCHEMA {} TO CURRENT_USER as its owner, naming the role",
-                       expr::quote_identifier(result.text(row, 1))));
+                format("run GRANT USAGE ON SCHEMA {} TO {}",
+                       expr::quote_identifier(result.text(row, 1)),
+                       role));
   }
   if (!result.boolean(row, 9)) {
     return fail(Errc::kPermission,
                 format("the role may not read table {}", part.quoted),
-                format("run GRANT SELECT ON {} TO ...", part.quoted));
+                format("run GRANT SELECT ON {} TO {}", part.quoted, role));
   }
   if (result.boolean(row, 10)) {
     return fail(Errc::kPermission,
                 format("row-level security hides rows of table {} from the role", part.quoted),
-                "run ALTER ROLE ... BYPASSRLS");
+                format("run ALTER ROLE {} BYPASSRLS", role));
   }
   return {};
 }
@@ -246,7 +250,7 @@ Result<std::vector<SnapshotPart>> load_parts(Connection& connection,
                       .rows = -1,
                       .row_bytes = 0,
                       .signature = std::string(found.text(row, 7))};
-    CDC_TRY(check_readable(found, row, part));
+    CDC_TRY(check_readable(found, row, part, expr::quote_identifier(connection.user())));
     part.rows =
         estimate_rows(number_of(found.text(row, 4)), found.integer(row, 5).value_or(0), part.pages);
     if (part.rows > 0) {
