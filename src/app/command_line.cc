@@ -18,12 +18,20 @@ const Flag* find_flag(const std::vector<Flag>& flags, std::string_view name) {
   return found == flags.end() ? nullptr : &*found;
 }
 
+// Whether any command knows this flag.
+bool is_known_flag(std::string_view name) {
+  return find_flag(global_flags(), name) != nullptr ||
+         std::ranges::any_of(commands(), [&](const Command& command) {
+           return find_flag(command.flags, name) != nullptr;
+         });
+}
+
 // `--source=` alone would make the parser take the next word as the value.
 std::vector<std::string> with_empty_values_apart(const std::vector<std::string>& arguments) {
   std::vector<std::string> words;
   for (const std::string& word : arguments) {
     const bool is_empty = word.starts_with("--") && word.find('=') == word.size() - 1;
-    if (is_empty && find_flag(global_flags(), word.substr(2, word.size() - 3)) != nullptr) {
+    if (is_empty && is_known_flag(std::string_view(word).substr(2, word.size() - 3))) {
       words.push_back(word.substr(0, word.size() - 1));
       words.emplace_back();
     } else {
@@ -205,8 +213,13 @@ class Parser {
   static Status take_own(CommandLine& line, const CLI::App& app) {
     const Command* command = find_command(line.command);
     for (const Flag& flag : command->flags) {
-      if (app.get_option("--" + flag.name)->count() > 0) {
-        line.own_flags.push_back(flag.name);
+      const CLI::Option* option = app.get_option("--" + flag.name);
+      if (option->count() == 0) {
+        continue;
+      }
+      line.own_flags.push_back(flag.name);
+      if (flag.value != ValueKind::kNone) {
+        line.own_values[flag.name] = option->results().back();
       }
     }
     const Argument& argument = command->argument;
@@ -263,6 +276,11 @@ Status check_argument(const CommandLine& line) {
 
 bool CommandLine::has(std::string_view own_flag) const {
   return std::ranges::find(own_flags, own_flag) != own_flags.end();
+}
+
+std::string CommandLine::value_of(std::string_view own_flag) const {
+  const auto found = own_values.find(std::string(own_flag));
+  return found == own_values.end() ? std::string() : found->second;
 }
 
 Result<CommandLine> parse_command_line(const std::vector<std::string>& arguments) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -18,11 +19,14 @@ struct CommandLine {
   bool help = false;
   bool version = false;
   bool json = false;
-  std::vector<std::string> own_flags;  // of the command: "events", "markdown"
+  std::vector<std::string> own_flags;             // of the command: "events", "markdown"
+  std::map<std::string, std::string> own_values;  // of those that take one: "where"
   std::optional<std::filesystem::path> config;
   std::map<std::string, std::vector<std::string>> configuration_flags;  // as config::LoadInputs
 
   [[nodiscard]] bool has(std::string_view own_flag) const;
+  // Empty when it was not given.
+  [[nodiscard]] std::string value_of(std::string_view own_flag) const;
 };
 
 // Errors: kInvalidArgument, with a suggestion. Words that may hold a password are not repeated.

@@ -1,6 +1,7 @@
 #include "app/command_table.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "config/option.h"
 
@@ -83,7 +84,8 @@ std::vector<Flag> make_global_flags() {
   return flags;
 }
 
-std::vector<Command> make_commands() {
+// What works on the source and the data directory.
+std::vector<Command> pipeline_commands() {
   return {
       {.path = "run",
        .summary = "Run the pipeline; the same as no command",
@@ -114,6 +116,50 @@ std::vector<Command> make_commands() {
            "says where reading would end. It only reads, and may run beside the process.",
        .flags = {{.name = "events", .summary = "Print every event too."}},
        .argument = {.name = "DIR", .value = ValueKind::kDirectory}},
+  };
+}
+
+std::vector<Command> backfill_commands() {
+  return {
+      {.path = "backfill",
+       .summary = "Show and steer the reading of existing rows",
+       .description =
+           "Commands for the backfills of a running process. They reach it by --port and "
+           "--admin-address, or the --config it runs with."},
+      {.path = "backfill start",
+       .summary = "Read all rows of a table again",
+       .description = "Lets the running process read all rows of TABLE again, or those that meet a "
+                      "condition, while its changes go on being streamed.",
+       .flags = {{.name = "where",
+                  .value = ValueKind::kText,
+                  .value_name = "CONDITION",
+                  .summary = "Read only rows that meet it: docs/operating/where.md."}},
+       .argument = {.name = "TABLE", .value = ValueKind::kText}},
+      {.path = "backfill status",
+       .summary = "Show how far the backfills are",
+       .description = "Shows the backfill of TABLE, or of all tables. Without a running process it "
+                      "shows what <data-dir>/backfill.db holds, and says so.",
+       .argument = {.name = "TABLE", .value = ValueKind::kText, .is_optional = true}},
+      {.path = "backfill pause",
+       .summary = "Stop reading a table for now",
+       .description = "Pauses the backfill of TABLE. What was read stays.",
+       .argument = {.name = "TABLE", .value = ValueKind::kText}},
+      {.path = "backfill resume",
+       .summary = "Go on with a table that is paused or has failed",
+       .description = "Goes on with the backfill of TABLE where it stands.",
+       .argument = {.name = "TABLE", .value = ValueKind::kText}},
+      {.path = "backfill cancel",
+       .summary = "Give up the backfill of a table",
+       .description =
+           "Ends the backfill of TABLE for good. Its changes go on being streamed; events "
+           "that were written stay.",
+       .argument = {.name = "TABLE", .value = ValueKind::kText}},
+  };
+}
+
+// What tells of the program itself.
+std::vector<Command> reference_commands() {
+  return {
       {.path = "schema",
        .summary = "Print the JSON Schema of the configuration",
        .description = "Prints the JSON Schema of the configuration file, for editors.",
@@ -133,12 +179,25 @@ std::vector<Command> make_commands() {
       {.path = "help",
        .summary = "Show the help of a command",
        .description = "Shows the help of the program, or of the command that is named.",
-       .argument =
-           {.name = "COMMAND",
-            .value = ValueKind::kChoice,
-            .choices = {"run", "validate", "doctor", "journal", "schema", "completion", "version"},
-            .is_optional = true}},
+       .argument = {.name = "COMMAND",
+                    .value = ValueKind::kChoice,
+                    .choices = {"run",
+                                "validate",
+                                "doctor",
+                                "journal",
+                                "backfill",
+                                "schema",
+                                "completion",
+                                "version"},
+                    .is_optional = true}},
   };
+}
+
+std::vector<Command> make_commands() {
+  std::vector<Command> all = pipeline_commands();
+  std::ranges::move(backfill_commands(), std::back_inserter(all));
+  std::ranges::move(reference_commands(), std::back_inserter(all));
+  return all;
 }
 
 }  // namespace

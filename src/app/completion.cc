@@ -24,10 +24,19 @@ std::string joined(const std::vector<std::string>& words, std::string_view separ
   return text;
 }
 
+// Flags of every command, and those of single ones.
+std::vector<Flag> all_flags() {
+  std::vector<Flag> flags = global_flags();
+  for (const Command& command : commands()) {
+    flags.insert(flags.end(), command.flags.begin(), command.flags.end());
+  }
+  return flags;
+}
+
 // Flags of this version that take a value, as patterns or words of the shell.
 std::vector<std::string> flags_with(ValueKind kind) {
   std::vector<std::string> names;
-  for (const Flag& flag : global_flags()) {
+  for (const Flag& flag : all_flags()) {
     if (flag.value == kind && !flag.is_later) {
       names.push_back("--" + flag.name);
     }
@@ -37,7 +46,7 @@ std::vector<std::string> flags_with(ValueKind kind) {
 
 std::vector<std::string> value_flags() {
   std::vector<std::string> names;
-  for (const Flag& flag : global_flags()) {
+  for (const Flag& flag : all_flags()) {
     if (flag.value != ValueKind::kNone) {
       names.push_back("--" + flag.name);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/backfill_command.h"
 #include "app/command_line.h"
 #include "app/command_table.h"
 #include "app/configuration_commands.h"
@@ -74,6 +75,9 @@ Result<int> run_command(const CommandLine& line,
   }
   if (line.command == "journal inspect") {
     return journal_inspect_command(line, console);
+  }
+  if (line.command.starts_with("backfill ")) {
+    return backfill_command(line, inputs_of(line, environment), console);
   }
   return configured_command(line, inputs_of(line, environment), console);
 }

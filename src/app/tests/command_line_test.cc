@@ -41,6 +41,23 @@ TEST(CommandLine, FlagsStandBeforeAndAfterTheCommand) {
   }
 }
 
+TEST(CommandLine, ACommandMayHaveFlagsWithValues) {
+  const CommandLine line = parsed(
+      {"backfill", "start", "--port", "9", R"(public."We.ird")", "--where", "a = 'b' AND c >= 1"});
+  EXPECT_EQ(line.command, "backfill start");
+  EXPECT_EQ(line.argument, R"(public."We.ird")");
+  EXPECT_EQ(line.value_of("where"), "a = 'b' AND c >= 1");
+  EXPECT_EQ(line.configuration_flags.at("port"), Words{"9"});
+  EXPECT_EQ(parsed({"backfill", "start", "--where=a=1", "t"}).value_of("where"), "a=1");
+  EXPECT_EQ(parsed({"backfill", "start", "--where=", "t"}).argument, "t");
+  EXPECT_EQ(parsed({"backfill", "status"}).argument, "");
+  EXPECT_EQ(fault({"backfill", "pause"}), "`kaptanto backfill pause` needs TABLE");
+  EXPECT_EQ(fault({"backfill", "start", "t", "--where"}), "--where needs a value");
+  EXPECT_EQ(fault({"backfill", "pause", "t", "--where", "x"}),
+            "--where is no flag of `kaptanto backfill pause` (it belongs to `kaptanto backfill "
+            "start`)");
+}
+
 TEST(CommandLine, EveryValueIsKeptAsItIs) {
   const CommandLine line = parsed({"--tables",
                                    R"(a,public."We,ird")",

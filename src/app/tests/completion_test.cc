@@ -88,6 +88,9 @@ TEST(Completion, BashCompletesEachPlace) {
   EXPECT_EQ(offered("kaptanto completion ''"), "bash zsh fish ");
   EXPECT_EQ(offered("kaptanto journal ''"), "inspect ");
   EXPECT_EQ(offered("kaptanto journal inspect --ev"), "--events ");
+  EXPECT_EQ(offered("kaptanto backfill ''"), "start status pause resume cancel ");
+  EXPECT_EQ(offered("kaptanto backfill start --wh"), "--where ");
+  EXPECT_EQ(offered("kaptanto backfill --where x sta"), "start status ");
   EXPECT_EQ(offered("kaptanto --source validate doc"), "doctor ");
   EXPECT_EQ(offered("kaptanto --source = x doc"), "doctor ");
   EXPECT_EQ(offered("kaptanto validate --ev"), " ");
