@@ -145,7 +145,7 @@ std::vector<Command> backfill_commands() {
        .description = "Pauses the backfill of TABLE. What was read stays.",
        .argument = {.name = "TABLE", .value = ValueKind::kText}},
       {.path = "backfill resume",
-       .summary = "Go on with a table that is paused or has failed",
+       .summary = "Go on with a table that is paused, failed or cancelled",
        .description = "Goes on with the backfill of TABLE where it stands.",
        .argument = {.name = "TABLE", .value = ValueKind::kText}},
       {.path = "backfill cancel",
