@@ -48,8 +48,11 @@ struct Totals {
 };
 
 // Stands where the journal would: takes each batch, calls it durable and forgets it.
-Totals drop_batches(Handoff<model::EventBatch>& handoff, Watermark& durable, std::uint64_t rows) {
+Totals drop_batches(Handoff<model::EventBatch>& handoff,
+                    const capture::Pipeline::Durable& durable,
+                    std::uint64_t rows) {
   Totals totals;
+  std::uint64_t batches = 0;
   model::EventBatch batch;
   while (totals.events < rows) {
     pollfd poller{.fd = handoff.ready_event().fd(), .events = POLLIN, .revents = 0};
@@ -63,8 +66,9 @@ Totals drop_batches(Handoff<model::EventBatch>& handoff, Watermark& durable, std
       totals.events += batch.events().size();
       totals.text_bytes += batch.text().size();
       if (const Lsn done = batch.acknowledge()) {
-        durable.publish(done.value);
+        durable.lsn.publish(done.value);
       }
+      durable.batches.publish(++batches);
       batch.reset(false, kKeepBytes);
     }
   }
@@ -93,13 +97,17 @@ Status run(std::span<char*> arguments) {
   CDC_ASSIGN(auto checkpoints,
              state::CheckpointStore::open(std::filesystem::path(arguments[5]) / "checkpoint.db"));
   Handoff<model::EventBatch> handoff;
-  Watermark durable;
+  Watermark durable_lsn;
+  Watermark durable_batches;
+  const capture::Pipeline::Durable durable{.lsn = durable_lsn, .batches = durable_batches};
+  snapshot::Exchange exchange;
   StopSignal stop;
   CDC_ASSIGN(auto source,
              capture::PostgresSource::create({.config = config,
                                               .checkpoints = *checkpoints,
                                               .handoff = handoff,
-                                              .durable_lsn = durable,
+                                              .durable = durable,
+                                              .exchange = exchange,
                                               .stop = stop}));
   Status ended;
   Thread thread;

@@ -10,6 +10,7 @@ import measure
 
 PRODUCT = "kaptanto, stdout"
 RATIO_MIN = 0.90
+BACKFILL_MIN = 0.80
 RECVLOGICAL_MIN = 1.5
 CPU_MAX_US = 0.8
 MEMORY_MAX_MB = 100
@@ -168,6 +169,10 @@ def drain_bars(drains):
 
 
 def live_bars(found):
+    for result in found.get("backfill", {}).values():
+        ratio = measure.median(result["copy"]) / measure.median(result["backfill"])
+        yield bar(f"backfill of {result['title']}, durable, to plain COPY", f"{ratio:.2f}",
+                  f"≥ {BACKFILL_MIN:.2f}", ratio >= BACKFILL_MIN)
     runs = found.get("latency", {}).get("kaptanto")
     if runs:
         for field, limit in (("p50", LATENCY_P50_MAX_MS), ("p99", LATENCY_P99_MAX_MS)):
@@ -221,7 +226,20 @@ def sections(results):
         yield from other_sections(version["live"], server)
 
 
+def backfill_table(found):
+    lines = ["| table | rows | backfill rows/s | COPY rows/s | ratio | peak MB |",
+             "|---|---|---|---|---|---|"]
+    for result in found["backfill"].values():
+        ours, plain = measure.median(result["backfill"]), measure.median(result["copy"])
+        lines.append(f"| {result['title']} | {result['rows']:,} | {result['rows'] / ours:,.0f} | "
+                     f"{result['rows'] / plain:,.0f} | {plain / ours:.2f} | "
+                     f"{result['memory'] / 1e6:.0f} |")
+    return lines
+
+
 def other_sections(found, server):
+    if found.get("backfill"):
+        yield f"Backfill, {server}", backfill_table(found)
     if found.get("idle"):
         idle = found["idle"]
         yield f"Idle, {server}", [

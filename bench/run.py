@@ -3,7 +3,8 @@
 
     bench/run.py                        everything, some twenty minutes
     bench/run.py --quick                a tenth of the rows, two repetitions
-    bench/run.py --only narrow,latency  parts: narrow bigtx kilobyte wide full latency idle start
+    bench/run.py --only narrow,latency  parts: narrow bigtx kilobyte wide full backfill latency
+                                        idle start
     bench/run.py --versions 15,17,18    several servers (tools/install-postgres.sh brings them)
 
 It starts a PostgreSQL of its own on a loopback port and deletes it at the end. Every client drains
@@ -23,6 +24,7 @@ import sys
 import tempfile
 import time
 
+import backfill
 import clients
 import live
 import measure
@@ -31,7 +33,7 @@ import workloads
 from cluster import Cluster
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LIVE_PARTS = ("latency", "idle", "start")
+LIVE_PARTS = ("backfill", "latency", "idle", "start")
 STOP_SECONDS_MAX = 15
 FOREIGN_MAX = 0.10  # a drain beside which others used more of the machine is repeated
 
@@ -67,7 +69,7 @@ class Bench:
         command = [str(self.options.product), "--source", self.cluster.dsn(),
                    "--tables", f"public.{table}", "--data-dir", directory, "--output", output,
                    "--postgres-slot", slot, "--postgres-publication", clients.PUBLICATION,
-                   "--postgres-publication-mode", "existing"]
+                   "--postgres-publication-mode", "existing", "--snapshot-mode", "never"]
         with open(self.log_path, "ab") as log:
             process = subprocess.Popen(command, stdout=stdout, stderr=log)
         try:
@@ -157,6 +159,9 @@ def measure_version(options, version):
         for workload in workloads.workloads(options.scale):
             if workload.name in options.only:
                 result["drains"].append(measure_workload(bench, workload))
+        if "backfill" in options.only and bench.with_product:
+            result["live"]["backfill"] = backfill.measure_backfill(bench, options.repetitions,
+                                                                   options.scale)
         if "latency" in options.only:
             result["live"]["latency"] = live.measure_latency(bench, options.repetitions,
                                                              options.latency_seconds)

@@ -6,8 +6,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "app/progress.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "serve/admin_api.h"
 #include "sink_stdout/stdout_sink.h"
 
 namespace cdc::app {
@@ -16,6 +18,8 @@ namespace {
 
 // What the sink may still take to deliver and to finish a line once we are asked to stop.
 constexpr std::chrono::milliseconds kSinkStopTime{700};
+// What requests under way may still take then.
+constexpr std::chrono::milliseconds kAdminGrace{200};
 
 // A failure that cannot be posted is the seventeenth: the first one ends the process anyway.
 void post(Inbox<Error>& failures, const Error& error) {
@@ -46,8 +50,11 @@ Result<std::unique_ptr<RunningPipeline>> RunningPipeline::open(const config::Con
   CDC_ASSIGN(auto directory, DataDirectory::open(config.data_dir));
   std::unique_ptr<RunningPipeline> pipeline(new RunningPipeline(config, std::move(directory)));
   CDC_TRY(pipeline->open_stores());
+  pipeline->open_appender();
+  CDC_TRY(pipeline->open_backfill());
   CDC_TRY(pipeline->open_source());
   CDC_TRY(pipeline->open_sink());
+  CDC_TRY(pipeline->open_admin());
   return pipeline;
 }
 
@@ -61,6 +68,7 @@ Status RunningPipeline::open_stores() {
                                      .retention = config_.retention}));
   CDC_ASSIGN(checkpoints_, state::CheckpointStore::open(directory_.path() / "checkpoint.db"));
   CDC_ASSIGN(cursors_, state::CursorStore::open(directory_.path() / "cursors.db"));
+  CDC_ASSIGN(backfills_, state::BackfillStore::open(directory_.path() / "backfill.db"));
   const journal::RecoveryReport& recovery = journal_->recovery();
   log::info("journal open",
             {{"events", recovery.events},
@@ -70,12 +78,41 @@ Status RunningPipeline::open_stores() {
   return {};
 }
 
+void RunningPipeline::open_appender() {
+  journal::AppenderOptions options;
+  options.passed = [this] {
+    // Without a consumer nothing waits for an event: age alone decides.
+    return worker_ ? worker_->passed() : Sequence{journal_->durable_sequence().load()};
+  };
+  options.on_failure = [this](const Error& error) {
+    post(failures_, error);
+  };
+  appender_ = std::make_unique<journal::Appender>(*journal_, handoff_, std::move(options));
+}
+
+Status RunningPipeline::open_backfill() {
+  CDC_ASSIGN(coordinator_,
+             snapshot::Coordinator::create(config_,
+                                           *backfills_,
+                                           exchange_,
+                                           {.progress_interval = progress_interval(),
+                                            .on_progress = show_progress,
+                                            .on_finished = [this] { finished_.request(); },
+                                            .on_failure =
+                                                [this](const Error& error) {
+                                                  post(failures_, error);
+                                                }}));
+  return {};
+}
+
 Status RunningPipeline::open_source() {
   CDC_ASSIGN(source_,
              capture::PostgresSource::create({.config = config_,
                                               .checkpoints = *checkpoints_,
                                               .handoff = handoff_,
-                                              .durable_lsn = journal_->durable_lsn(),
+                                              .durable = {.lsn = journal_->durable_lsn(),
+                                                          .batches = appender_->durable_batches()},
+                                              .exchange = exchange_,
                                               .stop = stop_source_}));
   return {};
 }
@@ -91,16 +128,24 @@ Status RunningPipeline::open_sink() {
         delivery::SinkWorker::Options{.consumer = "stdout"},
         [this](const Error& error) { post(failures_, error); });
   }
-  journal::AppenderOptions options;
-  options.passed = [this] {
-    // Without a consumer nothing waits for an event: age alone decides.
-    return worker_ ? worker_->passed() : Sequence{journal_->durable_sequence().load()};
-  };
-  options.on_failure = [this](const Error& error) {
-    post(failures_, error);
-  };
-  appender_ = std::make_unique<journal::Appender>(*journal_, handoff_, std::move(options));
   return {};
+}
+
+Status RunningPipeline::open_admin() {
+  if (!config_.admin.enabled) {
+    return {};
+  }
+  http::Router router;
+  serve::add_admin_routes(router, *coordinator_);
+  CDC_ASSIGN(admin_,
+             http::Server::listen({.address = config_.admin.address,
+                                   .port = static_cast<std::uint16_t>(config_.port + 1)},
+                                  std::move(router)));
+  return {};
+}
+
+bool RunningPipeline::delivered() const {
+  return !worker_ || worker_->passed().value >= journal_->durable_sequence().load();
 }
 
 void RunningPipeline::start() {
@@ -108,6 +153,10 @@ void RunningPipeline::start() {
   appender_->start();
   if (worker_) {
     worker_->start();
+  }
+  coordinator_->start();
+  if (admin_) {
+    admin_->start();
   }
   source_thread_.start("source", [this] {
     const Status ended = source_->run();
@@ -121,6 +170,10 @@ void RunningPipeline::stop() {
   if (!std::exchange(running_, false)) {
     return;
   }
+  if (admin_) {
+    admin_->stop(kAdminGrace);
+  }
+  coordinator_->stop();
   stop_source_.request();
   source_thread_.join();
   appender_->stop();

@@ -12,9 +12,13 @@
 #include "config/config.h"
 #include "delivery/sink.h"
 #include "delivery/sink_worker.h"
+#include "http/server.h"
 #include "journal/appender.h"
 #include "journal/file_system.h"
 #include "journal/journal.h"
+#include "snapshot/coordinator.h"
+#include "snapshot/exchange.h"
+#include "state/backfill_store.h"
 #include "state/checkpoint_store.h"
 #include "state/cursor_store.h"
 
@@ -39,25 +43,39 @@ class RunningPipeline {
 
   [[nodiscard]] Inbox<Error>& failures() noexcept { return failures_; }
 
+  // Mode `initial_only`: all that was wanted is in the journal.
+  [[nodiscard]] const StopSignal& finished() const noexcept { return finished_; }
+
+  // The sink has delivered everything that is in the journal now.
+  [[nodiscard]] bool delivered() const;
+
  private:
   RunningPipeline(const config::Config& config, DataDirectory directory);
   [[nodiscard]] Status open_stores();
+  void open_appender();
+  [[nodiscard]] Status open_backfill();
   [[nodiscard]] Status open_source();
   [[nodiscard]] Status open_sink();
+  [[nodiscard]] Status open_admin();
 
   const config::Config& config_;
   DataDirectory directory_;
   Inbox<Error> failures_{16};
   StopSignal stop_source_;
+  StopSignal finished_;
   std::unique_ptr<journal::FileSystem> files_;
   std::unique_ptr<journal::Journal> journal_;
   std::unique_ptr<state::CheckpointStore> checkpoints_;
   std::unique_ptr<state::CursorStore> cursors_;
+  std::unique_ptr<state::BackfillStore> backfills_;
   Handoff<model::EventBatch> handoff_;
+  snapshot::Exchange exchange_;
+  std::unique_ptr<snapshot::Coordinator> coordinator_;
   std::unique_ptr<capture::PostgresSource> source_;
   std::unique_ptr<delivery::Sink> sink_;
   std::unique_ptr<delivery::SinkWorker> worker_;  // none with `output: none`
   std::unique_ptr<journal::Appender> appender_;
+  std::unique_ptr<http::Server> admin_;  // none with `admin.enabled: false`
   Thread source_thread_;
   bool running_ = false;
 };

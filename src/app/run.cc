@@ -28,15 +28,24 @@ UniqueFd take_signals() {
   return UniqueFd{::signalfd(-1, &wanted, SFD_CLOEXEC)};
 }
 
-// The first failure, or success when a signal came first.
-Status wait_for_end(int signals, Inbox<Error>& failures) {
+// How often a sink that still delivers is looked at, once nothing new is to come.
+constexpr int kDeliveryPollMillis = 20;
+
+// The first failure, or success when a signal came or the work was done first.
+Status wait_for_end(int signals, RunningPipeline& pipeline) {
   for (;;) {
-    std::array<pollfd, 2> pollers{{{signals, POLLIN, 0}, {failures.event().fd(), POLLIN, 0}}};
-    ::poll(pollers.data(), pollers.size(), -1);
+    const bool finished = pipeline.finished().requested();
+    if (finished && pipeline.delivered()) {
+      return {};
+    }
+    std::array<pollfd, 3> pollers{{{signals, POLLIN, 0},
+                                   {pipeline.failures().event().fd(), POLLIN, 0},
+                                   {finished ? -1 : pipeline.finished().fd(), POLLIN, 0}}};
+    ::poll(pollers.data(), pollers.size(), finished ? kDeliveryPollMillis : -1);
     if (pollers[0].revents != 0) {
       return {};
     }
-    const auto errors = failures.take_all();
+    const auto errors = pipeline.failures().take_all();
     if (!errors.empty()) {
       return fail(errors.front());
     }
@@ -54,7 +63,7 @@ Status run(const config::Config& config) {
              {"data_dir", config.data_dir.string()}});
   CDC_ASSIGN(auto pipeline, RunningPipeline::open(config));
   pipeline->start();
-  Status ended = wait_for_end(signals.get(), pipeline->failures());
+  Status ended = wait_for_end(signals.get(), *pipeline);
   pipeline->stop();
   if (!ended && ended.error().code == Errc::kClosed) {
     // `kaptanto | head` has all it wanted.

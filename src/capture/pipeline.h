@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/ids.h"
 #include "base/sync/handoff.h"
@@ -18,10 +19,23 @@ class Pipeline {
   // Memory that an emptied batch keeps.
   static constexpr std::size_t kKeepBytes = 2 * kBatchBytes;
 
-  Pipeline(Handoff<model::EventBatch>& handoff, Watermark& durable_lsn)
-      : handoff_(&handoff), durable_(durable_lsn), handed_lsn_(Lsn{durable_lsn.load()}) {}
+  // What the journal tells: the position, and the number of batches, that are durable. The number
+  // is published after the position.
+  struct Durable {
+    Watermark& lsn;
+    Watermark& batches;
+  };
+
+  Pipeline(Handoff<model::EventBatch>& handoff, const Durable& durable)
+      : handoff_(&handoff),
+        durable_lsn_(&durable.lsn),
+        durable_batches_(durable.batches),
+        batches_handed_(durable.batches.load()),
+        handed_lsn_(Lsn{durable.lsn.load()}) {}
 
   [[nodiscard]] model::EventBatch& batch() noexcept { return batch_; }
+
+  [[nodiscard]] const model::EventBatch& batch() const noexcept { return batch_; }
 
   // Whether the batch can take more events. A batch that finishes a transaction begun in an earlier
   // one is handed on before anything else enters it (EventBatch, B3).
@@ -40,6 +54,7 @@ class Pipeline {
     if (!handoff_->try_put(batch_)) {
       return false;
     }
+    ++batches_handed_;
     if (acknowledge) {
       handed_lsn_ = acknowledge;
     }
@@ -49,16 +64,23 @@ class Pipeline {
 
   [[nodiscard]] EventFd& free_event() noexcept { return handoff_->free_event(); }
 
-  [[nodiscard]] EventFd& durable_event() noexcept { return durable_.event(); }
+  [[nodiscard]] EventFd& durable_event() noexcept { return durable_batches_.event(); }
 
-  [[nodiscard]] Lsn durable_lsn() const noexcept { return Lsn{durable_.load()}; }
+  [[nodiscard]] Lsn durable_lsn() const noexcept { return Lsn{durable_lsn_->load()}; }
+
+  // Batches are numbered from one, in the order of handing on.
+  [[nodiscard]] std::uint64_t batches_handed() const noexcept { return batches_handed_; }
+
+  [[nodiscard]] std::uint64_t batches_durable() const noexcept { return durable_batches_.load(); }
 
   // The highest position given to the journal so far.
   [[nodiscard]] Lsn handed_lsn() const noexcept { return handed_lsn_; }
 
  private:
   Handoff<model::EventBatch>* handoff_;
-  Watermark::Reader durable_;
+  Watermark* durable_lsn_;
+  Watermark::Reader durable_batches_;
+  std::uint64_t batches_handed_;
   model::EventBatch batch_;
   Lsn handed_lsn_;
 };

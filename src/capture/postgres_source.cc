@@ -15,6 +15,7 @@
 #include "postgres/connection.h"
 #include "postgres/publication.h"
 #include "postgres/replication_stream.h"
+#include "postgres/snapshot_table.h"
 
 namespace cdc::capture {
 
@@ -51,8 +52,14 @@ PostgresSource::PostgresSource(const Parts& parts, postgres::TableRules rules)
       rules_(std::move(rules)),
       types_(parts.config.values),
       shapes_(parts.checkpoints, parts.config.source_id),
-      decoder_(parts.config, rules_, types_, shapes_, Lsn{parts.durable_lsn.load()}),
-      pipeline_(parts.handoff, parts.durable_lsn),
+      decoder_({.config = parts.config,
+                .rules = rules_,
+                .types = types_,
+                .shapes = shapes_,
+                .changes = changes_},
+               Lsn{parts.durable.lsn.load()}),
+      pipeline_(parts.handoff, parts.durable),
+      emitter_(parts.exchange, changes_),
       backoff_({.first = kFirstDelay, .longest = kLastDelay},
                static_cast<std::uint64_t>(unix_now().value)) {}
 
@@ -81,6 +88,8 @@ Status PostgresSource::session() {
              postgres::Connection::open({.dsn = parts_.config.source}, parts_.stop));
   CDC_ASSIGN(const Prepared prepared, prepare(connection));
   CDC_TRY(read_catalog(connection));
+  CDC_ASSIGN(auto published,
+             postgres::list_published_tables(connection, prepared.publication, rules_));
   CDC_ASSIGN(
       auto replication,
       postgres::Connection::open({.dsn = parts_.config.source, .replication = true}, parts_.stop));
@@ -98,8 +107,11 @@ Status PostgresSource::session() {
              {"publication", prepared.publication},
              {"server_version", prepared.server.version},
              {"from", to_string(pipeline_.durable_lsn())}});
+  emitter_.session_begins(
+      {.publication = prepared.publication, .tables = std::move(published), .gap = prepared.gap});
   StreamLoop loop{{.pipeline = pipeline_,
                    .decoder = decoder_,
+                   .emitter = emitter_,
                    .types = types_,
                    .catalog = connection,
                    .stop = parts_.stop},
@@ -147,7 +159,10 @@ Result<PostgresSource::Prepared> PostgresSource::prepare(postgres::Connection& c
               {{"from", to_string(ensured.gap->from)}, {"to", to_string(ensured.gap->to)}});
     CDC_TRY(decoder_.record_gap(ensured.gap->from, ensured.gap->to, pipeline_.batch()));
   }
-  return Prepared{.server = std::move(server), .slot = slot.name, .publication = plan.name};
+  return Prepared{.server = std::move(server),
+                  .slot = slot.name,
+                  .publication = plan.name,
+                  .gap = ensured.gap.has_value()};
 }
 
 // Inside a streamed block the server gives a logical message the id of the whole transaction, so a

@@ -11,9 +11,12 @@
 #include "base/sync/thread.h"
 #include "base/sync/watermark.h"
 #include "capture/pipeline.h"
+#include "capture/snapshot_emitter.h"
 #include "config/config.h"
+#include "postgres/recent_changes.h"
 #include "postgres/slot.h"
 #include "postgres/transaction_decoder.h"
+#include "snapshot/exchange.h"
 #include "state/checkpoint_store.h"
 
 namespace cdc::capture {
@@ -30,7 +33,8 @@ class PostgresSource {
     const config::Config& config;
     state::CheckpointStore& checkpoints;
     Handoff<model::EventBatch>& handoff;
-    Watermark& durable_lsn;
+    Pipeline::Durable durable;
+    snapshot::Exchange& exchange;
     const StopSignal& stop;
   };
 
@@ -51,6 +55,7 @@ class PostgresSource {
     postgres::ServerIdentity server;
     std::string slot;
     std::string publication;
+    bool gap = false;
   };
 
   [[nodiscard]] Status session();
@@ -66,8 +71,10 @@ class PostgresSource {
   postgres::TableRules rules_;
   postgres::TypeCatalog types_;
   postgres::ShapeHistory shapes_;
+  postgres::RecentChanges changes_;
   postgres::TransactionDecoder decoder_;
   Pipeline pipeline_;
+  SnapshotEmitter emitter_;
   Backoff backoff_;
 };
 

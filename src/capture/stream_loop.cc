@@ -20,6 +20,8 @@ namespace {
 constexpr std::chrono::milliseconds kBatchDelayMax{4};
 // A durable advance is reported at once when idle and at most this often when busy.
 constexpr std::chrono::milliseconds kReportInterval{100};
+// Rows that wait for the stream to come to their view have the server asked how far it is.
+constexpr std::chrono::milliseconds kAskInterval{10};
 constexpr std::chrono::seconds kLookupTimeout{30};
 constexpr std::uint64_t kRoundBytes = 4U << 20U;
 
@@ -52,6 +54,7 @@ Status StreamLoop::run() {
     }
     CDC_TRY(continue_lookup());
     CDC_TRY(read_and_decode());
+    emit_snapshot();
     offer_batch();
     offer_position();
     CDC_TRY(report());
@@ -60,7 +63,7 @@ Status StreamLoop::run() {
 }
 
 bool StreamLoop::can_decode() const noexcept {
-  return lookup_ == Lookup::kNone && parts_.pipeline.has_room();
+  return lookup_ == Lookup::kNone && parts_.pipeline.has_room() && !parts_.emitter.is_emitting();
 }
 
 Status StreamLoop::read_and_decode() {
@@ -134,6 +137,23 @@ Status StreamLoop::progress(TransactionDecoder::Progress progress) {
   return progress == TransactionDecoder::Progress::kNeedsTable ? start_lookup() : Status{};
 }
 
+// ---- rows of tables -----------------------------------------------------------------------------
+
+bool StreamLoop::between_transactions() const noexcept {
+  return !parts_.decoder.in_transaction() && !parts_.decoder.replaying() &&
+         !parts_.pipeline.batch().continues();
+}
+
+void StreamLoop::emit_snapshot() {
+  if (!between_transactions()) {
+    return;
+  }
+  parts_.emitter.emit(parts_.pipeline, parts_.decoder.done());
+  if (!whole_since_ && parts_.pipeline.batch().boundary() > 0) {
+    whole_since_ = now_;
+  }
+}
+
 // ---- towards the journal ------------------------------------------------------------------------
 
 bool StreamLoop::batch_is_due() const {
@@ -182,14 +202,21 @@ void StreamLoop::offer_position() {
 
 // ---- towards the server -------------------------------------------------------------------------
 
+bool StreamLoop::asks_position() const noexcept {
+  return drained_ && between_transactions() &&
+         parts_.emitter.waits_for_stream(parts_.decoder.done());
+}
+
 Status StreamLoop::report() {
   parts_.pipeline.durable_event().drain();
+  parts_.emitter.report(parts_.pipeline);
   const Lsn durable = parts_.pipeline.durable_lsn();
+  const bool asks = asks_position() && now_ - last_status_ >= kAskInterval;
   const bool advanced = durable > reported_ && now_ - last_status_ >= kReportInterval;
   if (stream_.wants_write()) {
     return stream_.flush();
   }
-  if (!advanced && !position_asked_ && now_ < next_status_) {
+  if (!advanced && !asks && !position_asked_ && now_ < next_status_) {
     return {};
   }
   if (now_ - last_frame_ > times_.silence_max && can_decode()) {
@@ -198,7 +225,7 @@ Status StreamLoop::report() {
   // A timed status asks for an answer: a server that has nothing to say proves that it is there.
   CDC_TRY(stream_.send_status({.received = std::max(parts_.decoder.done(), durable),
                                .durable = durable,
-                               .reply_wanted = now_ >= next_status_}));
+                               .reply_wanted = asks || now_ >= next_status_}));
   reported_ = durable;
   position_asked_ = false;
   last_status_ = now_;
@@ -244,7 +271,14 @@ std::chrono::microseconds StreamLoop::time_to_wait() const {
   if (can_decode() && !drained_) {
     return std::chrono::microseconds{0};
   }
+  if (between_transactions() && parts_.pipeline.has_room() && lookup_ == Lookup::kNone &&
+      parts_.emitter.is_due(parts_.decoder.done())) {
+    return std::chrono::microseconds{0};
+  }
   auto until = next_status_ - now_;
+  if (asks_position()) {
+    until = std::min<MonotonicTime::duration>(until, last_status_ + kAskInterval - now_);
+  }
   if (parts_.pipeline.durable_lsn() > reported_) {
     until = std::min<MonotonicTime::duration>(until, last_status_ + kReportInterval - now_);
   }
@@ -262,12 +296,13 @@ void StreamLoop::wait() {
   const bool looks_away = reads && pause.count() > 0;
   const short stream_events = static_cast<short>((reads && !looks_away ? POLLIN : 0) |
                                                  (stream_.wants_write() ? POLLOUT : 0));
-  std::array<pollfd, 5> pollers{{
+  std::array<pollfd, 6> pollers{{
       {parts_.stop.fd(), POLLIN, 0},
       {stream_events != 0 ? stream_.fd() : -1, stream_events, 0},
       {batch_waits_ ? parts_.pipeline.free_event().fd() : -1, POLLIN, 0},
       {looks_away ? -1 : parts_.pipeline.durable_event().fd(), POLLIN, 0},
       {lookup_ != Lookup::kNone ? parts_.catalog.fd() : -1, POLLIN, 0},
+      {between_transactions() ? parts_.emitter.event().fd() : -1, POLLIN, 0},
   }};
   const auto timeout = looks_away ? std::min(time_to_wait(), pause) : time_to_wait();
   const timespec limit = to_timespec(timeout);

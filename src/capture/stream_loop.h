@@ -10,6 +10,7 @@
 #include "base/sync/thread.h"
 #include "capture/pipeline.h"
 #include "capture/read_pace.h"
+#include "capture/snapshot_emitter.h"
 #include "postgres/connection.h"
 #include "postgres/replication_stream.h"
 #include "postgres/transaction_decoder.h"
@@ -36,6 +37,7 @@ class StreamLoop {
   struct Parts {
     Pipeline& pipeline;
     postgres::TransactionDecoder& decoder;
+    SnapshotEmitter& emitter;
     postgres::TypeCatalog& types;
     postgres::Connection& catalog;
     const StopSignal& stop;
@@ -62,9 +64,12 @@ class StreamLoop {
   [[nodiscard]] Result<bool> decode_next();
   [[nodiscard]] Status decode_frame(const postgres::ReplicationStream::Frame& frame);
   [[nodiscard]] Status progress(postgres::TransactionDecoder::Progress progress);
+  [[nodiscard]] bool between_transactions() const noexcept;
+  void emit_snapshot();
   void offer_batch();
   [[nodiscard]] bool batch_is_due() const;
   void offer_position();
+  [[nodiscard]] bool asks_position() const noexcept;
   [[nodiscard]] Status report();
   [[nodiscard]] Status start_lookup();
   [[nodiscard]] Status continue_lookup();

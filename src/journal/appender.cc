@@ -125,6 +125,7 @@ bool Appender::sync_group() {
     return false;
   }
   syncs_.add(1);
+  durable_batches_.publish(batches_.load());
   return true;
 }
 

@@ -13,6 +13,7 @@
 #include "base/sync/handoff.h"
 #include "base/sync/level.h"
 #include "base/sync/thread.h"
+#include "base/sync/watermark.h"
 #include "journal/journal.h"
 #include "model/event_batch.h"
 
@@ -59,6 +60,10 @@ class Appender {
   // A batch that does not fit on the disk is given up: it was never acknowledged.
   void stop();
 
+  // How many batches are durable, in the order of the hand-off; published after the journal's own
+  // watermarks.
+  [[nodiscard]] Watermark& durable_batches() noexcept { return durable_batches_; }
+
   [[nodiscard]] AppenderState state() const noexcept {
     return static_cast<AppenderState>(state_.load());
   }
@@ -104,6 +109,7 @@ class Appender {
   bool group_open_ = false;  // something was appended since the last sync
   MonotonicTime retention_due_;
 
+  Watermark durable_batches_;
   AtomicLevel state_{static_cast<int>(AppenderState::kStopped)};
   Counter batches_;
   Counter frames_;

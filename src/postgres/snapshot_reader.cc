@@ -122,13 +122,13 @@ struct SnapshotReader::State {
   std::uint32_t last_part = 0;
   std::size_t last_unit_bytes = 0;
 
-  Result<SnapshotChunk> read(const ChunkRequest& request);
+  Result<SnapshotChunk> read(const ChunkRequest& request, model::EventBatch memory);
   Status note_standby(SnapshotView& view);
   Result<Plan> make_plan(const ChunkRequest& request) const;
   Status plan_blocks(const ChunkRequest& request, Plan& plan) const;
   [[nodiscard]] std::uint64_t fitting(std::uint64_t units, const ChunkRequest& request) const;
   [[nodiscard]] std::string chunk_sql(const ChunkRequest& request, const Plan& plan) const;
-  Status wait(short events);
+  Status wait(short events) const;
   Result<QueryResult> next_result();
   Status run(const std::string& sql, Reading& reading);
   Status take_result(const QueryResult& result, Reading& reading);
@@ -136,14 +136,14 @@ struct SnapshotReader::State {
   Status take_rows(Reading& reading);
   Result<CopyRow> next_row(std::size_t& size);
   Result<bool> take_row(std::span<char> text, Reading& reading);
-  void cancel();
+  void cancel() const;
   Status end_transaction();
   void finish_chunk(Reading& reading);
   Status push_wal(const Reading& reading);
-  [[nodiscard]] Error failure_of(const Reading& reading) const;
+  [[nodiscard]] Error failure_of(const ServerReport& report, const SnapshotPart& part) const;
 };
 
-Status SnapshotReader::State::wait(short events) {
+Status SnapshotReader::State::wait(short events) const {
   while (!stop->requested()) {
     std::array<pollfd, 2> watched{pollfd{.fd = connection.fd(), .events = events, .revents = 0},
                                   pollfd{.fd = stop->fd(), .events = POLLIN, .revents = 0}};
@@ -356,6 +356,7 @@ Result<bool> SnapshotReader::State::take_row(std::span<char> text, Reading& read
   if (by_key && (chunk.rows_read == reading.plan->rows_max ||
                  chunk.rows.text().size() >= request.bytes_max)) {
     std::vector<std::string> key;
+    key.reserve(request.table->key.size());
     for (const SnapshotTable::KeyColumn& column : request.table->key) {
       key.emplace_back(row.new_row[column.index].text);
     }
@@ -366,7 +367,7 @@ Result<bool> SnapshotReader::State::take_row(std::span<char> text, Reading& read
 }
 
 // Waits for the server to take the request, on a connection of its own: the only way there is.
-void SnapshotReader::State::cancel() {
+void SnapshotReader::State::cancel() const {
   PGcancel* const handle = PQgetCancel(connection.raw());
   char fault[256] = {};
   if (handle == nullptr || PQcancel(handle, fault, sizeof fault) == 0) {
@@ -444,9 +445,8 @@ Status SnapshotReader::State::end_transaction() {
   return {};
 }
 
-Error SnapshotReader::State::failure_of(const Reading& reading) const {
-  const SnapshotPart& part = *reading.plan->part;
-  const ServerReport& report = *reading.failure;
+Error SnapshotReader::State::failure_of(const ServerReport& report,
+                                        const SnapshotPart& part) const {
   Error error = classify(report, format("read existing rows of {}", part.quoted));
   if (report.sqlstate == "42P01" || report.sqlstate == "3F000") {
     error.code = Errc::kNotFound;
@@ -505,11 +505,15 @@ Status SnapshotReader::State::push_wal(const Reading& reading) {
   return {};
 }
 
-Result<SnapshotChunk> SnapshotReader::State::read(const ChunkRequest& request) {
+Result<SnapshotChunk> SnapshotReader::State::read(const ChunkRequest& request,
+                                                  model::EventBatch memory) {
   const MonotonicTime start = monotonic_now();
   CDC_ASSIGN(const Plan plan, make_plan(request));
   Reading reading{.request = &request, .plan = &plan, .chunk = {}, .began = unix_now()};
   reading.block = plan.first_block;
+  // One row may have needed much more than a chunk should.
+  memory.reset(false, 2 * request.bytes_max);
+  reading.chunk.rows = std::move(memory);
   CDC_TRY(note_standby(reading.chunk.view));
   if (auto done = run(chunk_sql(request, plan), reading); !done) {
     broken = true;  // the rest of the answer is still to come
@@ -522,7 +526,7 @@ Result<SnapshotChunk> SnapshotReader::State::read(const ChunkRequest& request) {
   }
   const bool cancelled = reading.cut && reading.failure && reading.failure->sqlstate == "57014";
   if (reading.failure && !cancelled) {
-    return fail(failure_of(reading));
+    return fail(failure_of(*reading.failure, *plan.part));
   }
   if (!reading.viewed) {
     return fail(Errc::kProtocol, "read existing rows: the server gave no snapshot");
@@ -550,8 +554,8 @@ Result<std::unique_ptr<SnapshotReader>> SnapshotReader::open(const Options& opti
   return std::unique_ptr<SnapshotReader>(new SnapshotReader(std::move(state)));
 }
 
-Result<SnapshotChunk> SnapshotReader::read(const ChunkRequest& request) {
-  return state_->read(request);
+Result<SnapshotChunk> SnapshotReader::read(const ChunkRequest& request, model::EventBatch memory) {
+  return state_->read(request, std::move(memory));
 }
 
 bool SnapshotReader::is_broken() const noexcept {

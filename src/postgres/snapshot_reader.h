@@ -69,7 +69,9 @@ class SnapshotReader {
   SnapshotReader(const SnapshotReader&) = delete;
   SnapshotReader& operator=(const SnapshotReader&) = delete;
 
-  [[nodiscard]] Result<SnapshotChunk> read(const ChunkRequest& request);
+  // `memory` is emptied and becomes the chunk's rows.
+  [[nodiscard]] Result<SnapshotChunk> read(const ChunkRequest& request,
+                                           model::EventBatch memory = {});
 
   // After an error that the connection did not survive.
   [[nodiscard]] bool is_broken() const noexcept;

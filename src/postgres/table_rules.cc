@@ -11,7 +11,8 @@ Result<TableRule> make_rule(const config::TableRule& configured) {
   TableRule rule{.captured = true,
                  .columns = configured.columns,
                  .operations = ~0U,
-                 .condition = std::move(condition)};
+                 .condition = std::move(condition),
+                 .snapshot = configured.snapshot};
   if (!configured.operations.empty()) {
     rule.operations = 1U << static_cast<unsigned>(model::Operation::kControl);
     for (const model::Operation operation : configured.operations) {

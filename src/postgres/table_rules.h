@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ struct TableRule {
   std::vector<std::string> columns;  // empty: all
   std::uint32_t operations = ~0U;    // bit 1 << Operation
   expr::Condition condition;
+  std::optional<config::SnapshotMode> snapshot;  // unless the configuration's own applies
 
   [[nodiscard]] bool takes(model::Operation operation) const noexcept {
     return (operations & (1U << static_cast<unsigned>(operation))) != 0;

@@ -39,19 +39,16 @@ bool agrees(const RelationShape& shape, const TableInfo& info) {
 
 }  // namespace
 
-TransactionDecoder::TransactionDecoder(const config::Config& config,
-                                       const TableRules& rules,
-                                       TypeCatalog& types,
-                                       ShapeHistory& shapes,
-                                       Lsn done)
-    : config_(&config),
-      rules_(&rules),
-      types_(&types),
-      shapes_(&shapes),
-      encoder_(config.source_id),
+TransactionDecoder::TransactionDecoder(const Parts& parts, Lsn done)
+    : config_(&parts.config),
+      rules_(&parts.rules),
+      types_(&parts.types),
+      shapes_(&parts.shapes),
+      changes_(&parts.changes),
+      encoder_(parts.config.source_id),
       done_(done),
-      budget_{.directory = config.data_dir / "spill",
-              .memory_bytes_max = config.postgres.spill_memory_bytes,
+      budget_{.directory = parts.config.data_dir / "spill",
+              .memory_bytes_max = parts.config.postgres.spill_memory_bytes,
               .memory_bytes = 0} {}
 
 void TransactionDecoder::begin_session(std::vector<TableInfo> tables) {
@@ -152,11 +149,13 @@ Status TransactionDecoder::begin(std::string_view message) {
 Status TransactionDecoder::open_transaction(const TransactionInfo& transaction) {
   in_transaction_ = true;
   commit_lsn_ = transaction.commit_lsn;
+  xid_ = transaction.xid;
   row_index_ = 0;
   emitted_ = 0;
   skipping_ = transaction.commit_lsn < done_;
   if (skipping_) {
     ++counters_.skipped_transactions;
+    changes_->add_skipped_transaction(xid_, commit_lsn_);
     return {};
   }
   if (handed_ > 0 && transaction.commit_lsn != handed_commit_lsn_) {
@@ -167,6 +166,7 @@ Status TransactionDecoder::open_transaction(const TransactionInfo& transaction) 
                        to_string(transaction.commit_lsn)),
                 "the server may have been replaced by one that lacks it; restart to continue");
   }
+  changes_->add_transaction(xid_);
   encoder_.begin_transaction(transaction);
   return {};
 }
@@ -295,11 +295,33 @@ Status TransactionDecoder::row(std::string_view message, bool in_stream, model::
     CDC_TRY(check_shape(*relation, batch));
   }
   ++counters_.rows;
-  if (encoder_.encode_row(*relation, row_, row_index_, batch)) {
+  remember_change(*relation);
+  if (!changes_->mutes(relation->shape.oid) &&
+      encoder_.encode_row(*relation, row_, row_index_, batch)) {
     finish_event(batch);
   }
   ++row_index_;
   return {};
+}
+
+// Whether or not a filter leaves its event out: an older state of the row must not come after it.
+void TransactionDecoder::remember_change(const Relation& relation) {
+  if (!changes_->watches(relation.shape.oid)) {
+    return;
+  }
+  const KeyHashes hashes = encoder_.key_hashes(relation, row_);
+  const bool partial = std::ranges::any_of(row_.new_row, [](const ColumnData& column) {
+    return column.state == ColumnData::State::kUnchanged;
+  });
+  changes_->add_row({.table = relation.shape.oid,
+                     .xid = xid_,
+                     .commit_lsn = commit_lsn_,
+                     .key_hash = hashes.key,
+                     .old_key_hash = hashes.old_key,
+                     .inserts = row_.operation == model::Operation::kInsert,
+                     .deletes = row_.operation == model::Operation::kDelete,
+                     .whole_row = relation.row_hash_key,
+                     .partial = partial});
 }
 
 Status TransactionDecoder::truncate(std::string_view message,
@@ -315,7 +337,9 @@ Status TransactionDecoder::truncate(std::string_view message,
     if (!skipping_) {
       CDC_ASSIGN(Relation * relation, find_relation(oid));
       CDC_TRY(check_shape(*relation, batch));
-      if (encoder_.encode_truncate(*relation, truncate_, row_index_, batch)) {
+      changes_->add_truncate(oid, xid_, commit_lsn_);
+      if (!changes_->mutes(oid) &&
+          encoder_.encode_truncate(*relation, truncate_, row_index_, batch)) {
         finish_event(batch);
       }
     }

@@ -15,6 +15,7 @@
 #include "postgres/catalog.h"
 #include "postgres/event_encoder.h"
 #include "postgres/pgoutput_protocol.h"
+#include "postgres/recent_changes.h"
 #include "postgres/relation.h"
 #include "postgres/shape_history.h"
 #include "postgres/spill.h"
@@ -55,12 +56,17 @@ class TransactionDecoder {
     kNeedsTable,  // ask the catalog for needed_table(), then provide_table()
   };
 
-  // References outlive the decoder. `done`: everything that committed below is in the journal.
-  TransactionDecoder(const config::Config& config,
-                     const TableRules& rules,
-                     TypeCatalog& types,
-                     ShapeHistory& shapes,
-                     Lsn done);
+  // References outlive the decoder.
+  struct Parts {
+    const config::Config& config;
+    const TableRules& rules;
+    TypeCatalog& types;
+    ShapeHistory& shapes;
+    RecentChanges& changes;
+  };
+
+  // `done`: everything that committed below is in the journal.
+  TransactionDecoder(const Parts& parts, Lsn done);
 
   // A new connection: the server will describe tables and stream transactions afresh. `tables` is
   // the whole catalog, read before.
@@ -113,6 +119,7 @@ class TransactionDecoder {
   void close_transaction(Lsn end, model::EventBatch& batch);
   [[nodiscard]] Result<Progress> relation(std::string_view message, bool in_stream);
   [[nodiscard]] Status row(std::string_view message, bool in_stream, model::EventBatch& batch);
+  void remember_change(const Relation& relation);
   [[nodiscard]] Status truncate(std::string_view message, bool in_stream, model::EventBatch& batch);
   [[nodiscard]] Status logical_message(std::string_view message,
                                        bool in_stream,
@@ -131,6 +138,7 @@ class TransactionDecoder {
   const TableRules* rules_;
   TypeCatalog* types_;
   ShapeHistory* shapes_;
+  RecentChanges* changes_;
   EventEncoder encoder_;
   DecoderCounters counters_;
 
@@ -148,7 +156,8 @@ class TransactionDecoder {
   Lsn done_;
   bool in_transaction_ = false;
   bool skipping_ = false;
-  Lsn commit_lsn_;  // of the open transaction
+  Lsn commit_lsn_;         // of the open transaction
+  std::uint32_t xid_ = 0;  // likewise
   std::uint64_t row_index_ = 0;
   std::uint64_t emitted_ = 0;  // events of the open transaction, those of earlier tries included
   std::uint64_t handed_ = 0;   // of those, already in the journal's hands

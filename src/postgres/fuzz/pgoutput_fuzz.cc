@@ -49,7 +49,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto rules = postgres::TableRules::create(config).value();
   postgres::TypeCatalog types{config.values};
   postgres::ShapeHistory shapes{checkpoints, "default"};
-  postgres::TransactionDecoder decoder{config, rules, types, shapes, Lsn{}};
+  postgres::RecentChanges changes;
+  postgres::TransactionDecoder decoder{
+      {.config = config, .rules = rules, .types = types, .shapes = shapes, .changes = changes},
+      Lsn{}};
   decoder.begin_session({});
   model::EventBatch batch;
   std::string_view left{reinterpret_cast<const char*>(data), size};

@@ -52,7 +52,12 @@ class DecoderFixture : public ::testing::Test {
   // A new process on the same state.
   void restart(Lsn done) {
     shapes_ = std::make_unique<ShapeHistory>(checkpoints_, config_.source_id);
-    decoder_ = std::make_unique<TransactionDecoder>(config_, *rules_, *types_, *shapes_, done);
+    decoder_ = std::make_unique<TransactionDecoder>(TransactionDecoder::Parts{.config = config_,
+                                                                              .rules = *rules_,
+                                                                              .types = *types_,
+                                                                              .shapes = *shapes_,
+                                                                              .changes = changes_},
+                                                    done);
     batch_.reset(false, 0);
     decoder_->begin_session({});
   }
@@ -126,6 +131,7 @@ class DecoderFixture : public ::testing::Test {
   std::unique_ptr<TableRules> rules_;
   std::unique_ptr<TypeCatalog> types_;
   std::unique_ptr<ShapeHistory> shapes_;
+  RecentChanges changes_;
   std::unique_ptr<TransactionDecoder> decoder_;
   model::EventBatch batch_;
   std::vector<model::EventHeader> headers_;

@@ -124,6 +124,9 @@ class Kaptanto:
         self.config = {
             "tables": {name: {} for name in (*tables, MARKER_TABLE)},
             "data-dir": str(self.data_dir),
+            # Most tests are about the stream alone.
+            "snapshot": {"mode": "never"},
+            "admin": {"enabled": False},
         }
         if db is not None:
             self.config["source"] = db.dsn()
@@ -284,7 +287,7 @@ class Kaptanto:
         def arrived(events):
             nonlocal seen
             fresh, seen = events[seen:], len(events)
-            return any(e.table == MARKER_TABLE and str(e.key["id"]) == mark for e in fresh)
+            return any(e.table == MARKER_TABLE and str(e.key.get("id")) == mark for e in fresh)
 
         self.wait_for(arrived, timeout, "the marker's event")
         return [event for event in self.events if event.table != MARKER_TABLE]
