@@ -11,6 +11,41 @@ namespace {
 constexpr int kVersionWithSchemasAndFilters = 150'000;
 constexpr int kVersionWithGeneratedColumns = 180'000;
 
+// What can be published at all, as the server has it: permanent tables that no system owns.
+constexpr std::string_view kPublishable =
+    "c.relkind IN ('r', 'p') AND c.relpersistence = 'p' AND c.oid >= 16384";
+
+// {0}: publishable; {1}: tables of published schemas.
+constexpr std::string_view kPublished = R"(
+WITH RECURSIVE
+  publication AS (
+    SELECT oid, puballtables, pubviaroot FROM pg_catalog.pg_publication WHERE pubname = $1),
+  named AS (
+    SELECT c.oid FROM publication p JOIN pg_catalog.pg_class c ON p.puballtables WHERE {0}
+    UNION
+    SELECT r.prrelid FROM publication p
+      JOIN pg_catalog.pg_publication_rel r ON r.prpubid = p.oid{1}),
+  tree AS (
+    SELECT oid, oid AS top FROM named
+    UNION
+    SELECT i.inhrelid, t.top FROM tree t
+      JOIN pg_catalog.pg_inherits i ON i.inhparent = t.oid
+      JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid AND c.relispartition)
+SELECT c.oid, n.nspname, c.relname
+  FROM publication p
+  JOIN pg_catalog.pg_class c ON CASE WHEN p.pubviaroot
+       THEN c.oid IN (SELECT oid FROM named)
+            AND c.oid NOT IN (SELECT oid FROM tree WHERE oid <> top)
+       ELSE c.relkind = 'r' AND c.oid IN (SELECT oid FROM tree) END
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+ ORDER BY n.nspname, c.relname)";
+
+constexpr std::string_view kInSchemas = R"(
+    UNION
+    SELECT c.oid FROM publication p
+      JOIN pg_catalog.pg_publication_namespace s ON s.pnpubid = p.oid
+      JOIN pg_catalog.pg_class c ON c.relnamespace = s.pnnspid WHERE )";
+
 }  // namespace
 
 Result<SessionRights> load_session_rights(Connection& connection) {
@@ -27,6 +62,23 @@ Result<SessionRights> load_session_rights(Connection& connection) {
       .superuser = result.boolean(0, 3),
       .may_create = result.boolean(0, 4),
   };
+}
+
+Result<std::vector<PublishedTable>> load_published_tables(Connection& connection,
+                                                          std::string_view publication) {
+  const bool schemas = connection.server_version() >= kVersionWithSchemasAndFilters;
+  const std::string in_schemas = schemas ? format("{}{}", kInSchemas, kPublishable) : "";
+  const std::array<std::string, 1> parameters{std::string(publication)};
+  CDC_ASSIGN(const QueryResult found,
+             connection.query(format(kPublished, kPublishable, in_schemas), parameters));
+  std::vector<PublishedTable> tables;
+  tables.reserve(static_cast<std::size_t>(found.rows()));
+  for (int row = 0; row < found.rows(); ++row) {
+    tables.push_back({.oid = static_cast<std::uint32_t>(found.integer(row, 0).value_or(0)),
+                      .schema = std::string(found.text(row, 1)),
+                      .table = std::string(found.text(row, 2))});
+  }
+  return tables;
 }
 
 Result<std::optional<PublicationState>> load_publication(Connection& connection,

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/result.h"
 #include "postgres/connection.h"
@@ -36,6 +37,23 @@ struct PublicationState {
   // Tables listed one by one, by OID; true for those with a row filter or a column list.
   std::unordered_map<std::uint32_t, bool> tables;
 };
+
+// A table that the publication publishes, under the name that its changes come with.
+struct PublishedTable {
+  std::uint32_t oid = 0;  // as relation messages of the stream have it
+  std::string schema;
+  std::string table;
+
+  [[nodiscard]] std::string name() const { return schema + "." + table; }
+
+  bool operator==(const PublishedTable&) const = default;
+};
+
+// All of them, in one query, ordered by schema and name; none when there is no such publication.
+// The view pg_publication_tables is not used: it locks every table, and so waits for each that
+// another session has locked.
+[[nodiscard]] Result<std::vector<PublishedTable>> load_published_tables(
+    Connection& connection, std::string_view publication);
 
 [[nodiscard]] Result<std::optional<PublicationState>> load_publication(Connection& connection,
                                                                        std::string_view name);

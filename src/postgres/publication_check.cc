@@ -18,14 +18,10 @@ namespace {
 // The quoted names of what the publication publishes, under the names that the stream uses.
 Result<std::unordered_set<std::string>> load_published(Connection& connection,
                                                        const std::string& name) {
-  const std::array<std::string, 1> parameters{name};
-  CDC_ASSIGN(const QueryResult result,
-             connection.query("SELECT schemaname, tablename FROM pg_catalog.pg_publication_tables"
-                              " WHERE pubname = $1",
-                              parameters));
+  CDC_ASSIGN(const auto tables, load_published_tables(connection, name));
   std::unordered_set<std::string> published;
-  for (int row = 0; row < result.rows(); ++row) {
-    published.insert(expr::quote_table(result.text(row, 0), result.text(row, 1)));
+  for (const PublishedTable& table : tables) {
+    published.insert(expr::quote_table(table.schema, table.table));
   }
   return published;
 }

@@ -25,24 +25,40 @@ std::uint32_t oid_at(const QueryResult& result, int row, int column) {
 struct Publishing {
   std::optional<std::vector<std::string>> columns;  // nothing: all
   std::string row_filter;
+  bool generated = false;  // stored generated columns too
 };
+
+// Of the table's own entry. A publication of all tables or of the table's schema has no filter.
+constexpr std::string_view kListAndFilter =
+    "(SELECT pg_catalog.array_agg(a.attname ORDER BY a.attnum)::text"
+    " FROM pg_catalog.pg_attribute a WHERE a.attrelid = r.prrelid"
+    " AND a.attnum = ANY (r.prattrs::int2[])),"
+    " CASE WHEN NOT p.puballtables AND NOT EXISTS (SELECT FROM pg_catalog.pg_publication_namespace "
+    "s"
+    " JOIN pg_catalog.pg_class c ON c.relnamespace = s.pnnspid"
+    " WHERE s.pnpubid = p.oid AND c.oid = r.prrelid)"
+    " THEN pg_catalog.pg_get_expr(r.prqual, r.prrelid) END";
 
 Result<Publishing> load_publishing(Connection& connection,
                                    const PublishedTable& table,
                                    const SnapshotSource& source) {
-  const bool lists = connection.server_version() >= kVersionWithColumnLists;
-  const std::array<std::string, 3> parameters{source.publication, table.schema, table.table};
-  CDC_ASSIGN(const QueryResult found,
-             connection.query(format("SELECT {} FROM pg_catalog.pg_publication_tables"
-                                     " WHERE pubname = $1 AND schemaname = $2 AND tablename = $3",
-                                     lists ? "attnames::text, rowfilter" : "NULL, NULL"),
-                              parameters));
+  const int version = connection.server_version();
+  const std::string sql = format(
+      "SELECT {}, {} FROM pg_catalog.pg_publication p"
+      " LEFT JOIN pg_catalog.pg_publication_rel r ON r.prpubid = p.oid AND r.prrelid = {}"
+      " WHERE p.pubname = $1",
+      version >= kVersionWithColumnLists ? kListAndFilter : "NULL, NULL",
+      version >= kVersionWithGeneratedColumns ? "p.pubgencols = 's'" : "false",
+      table.oid);
+  const std::array<std::string, 1> parameters{source.publication};
+  CDC_ASSIGN(const QueryResult found, connection.query(sql, parameters));
   if (found.rows() == 0) {
-    return fail(Errc::kNotFound,
-                format("table {} is not in publication {}", table.name(), source.publication));
+    return fail(Errc::kNotFound, format("there is no publication {}", source.publication));
   }
-  Publishing publishing{.columns = std::nullopt, .row_filter = std::string(found.text(0, 1))};
-  if (lists && !found.is_null(0, 0)) {
+  Publishing publishing{.columns = std::nullopt,
+                        .row_filter = std::string(found.text(0, 1)),
+                        .generated = found.boolean(0, 2)};
+  if (!found.is_null(0, 0)) {
     publishing.columns = parse_name_array(found.text(0, 0));
   }
   return publishing;
@@ -67,13 +83,15 @@ Result<TableInfo> load_info(Connection& connection, const PublishedTable& table)
 Result<RelationShape> load_shape(Connection& connection,
                                  const TableInfo& info,
                                  const Publishing& publishing) {
-  const bool generated_by_list = connection.server_version() >= kVersionWithGeneratedColumns;
-  CDC_ASSIGN(const QueryResult columns,
-             connection.query(format("SELECT attname, atttypid, atttypmod"
-                                     " FROM pg_catalog.pg_attribute WHERE attrelid = {}"
-                                     " AND attnum > 0 AND NOT attisdropped{} ORDER BY attnum",
-                                     info.oid,
-                                     generated_by_list ? "" : " AND attgenerated = ''")));
+  // A list names what it means.
+  const bool generated = publishing.columns || publishing.generated;
+  CDC_ASSIGN(
+      const QueryResult columns,
+      connection.query(format("SELECT attname, atttypid, atttypmod"
+                              " FROM pg_catalog.pg_attribute WHERE attrelid = {}"
+                              " AND attnum > 0 AND NOT attisdropped{} ORDER BY attnum",
+                              info.oid,
+                              generated ? " AND attgenerated <> 'v'" : " AND attgenerated = ''")));
   RelationShape shape{.oid = info.oid,
                       .schema = info.schema,
                       .table = info.table,
@@ -280,23 +298,10 @@ std::string filter_of(const Relation& relation, const std::string& row_filter) {
 Result<std::vector<PublishedTable>> list_published_tables(Connection& connection,
                                                           std::string_view publication,
                                                           const TableRules& rules) {
-  const std::array<std::string, 1> parameters{std::string(publication)};
-  CDC_ASSIGN(const QueryResult found,
-             connection.query("SELECT c.oid, n.nspname, c.relname"
-                              " FROM pg_catalog.pg_publication_tables p"
-                              " JOIN pg_catalog.pg_namespace n ON n.nspname = p.schemaname"
-                              " JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid"
-                              " AND c.relname = p.tablename"
-                              " WHERE p.pubname = $1 ORDER BY n.nspname, c.relname",
-                              parameters));
-  std::vector<PublishedTable> tables;
-  for (int row = 0; row < found.rows(); ++row) {
-    if (rules.find(found.text(row, 1), found.text(row, 2)).captured) {
-      tables.push_back({.oid = oid_at(found, row, 0),
-                        .schema = std::string(found.text(row, 1)),
-                        .table = std::string(found.text(row, 2))});
-    }
-  }
+  CDC_ASSIGN(auto tables, load_published_tables(connection, publication));
+  std::erase_if(tables, [&rules](const PublishedTable& table) {
+    return !rules.find(table.schema, table.table).captured;
+  });
   return tables;
 }
 

@@ -7,21 +7,13 @@
 
 #include "base/result.h"
 #include "postgres/connection.h"
+#include "postgres/publication_catalog.h"
 #include "postgres/relation.h"
 #include "postgres/table_rules.h"
 
 namespace cdc::postgres {
 
-// A table that the publication publishes, under the name that its changes come with.
-struct PublishedTable {
-  std::uint32_t oid = 0;  // as relation messages of the stream have it
-  std::string schema;
-  std::string table;
-
-  [[nodiscard]] std::string name() const { return schema + "." + table; }
-};
-
-// All of them in one query, whatever their number; those that the rules do not capture left out.
+// What the publication publishes and the rules capture, in one query, whatever their number.
 [[nodiscard]] Result<std::vector<PublishedTable>> list_published_tables(
     Connection& connection, std::string_view publication, const TableRules& rules);
 

@@ -23,11 +23,16 @@ def control_types(kaptanto):
 
 
 def wait_complete(kaptanto, timeout=60.0):
-    kaptanto.wait_for(
-        lambda events: any(e.operation == "control"
-                           and e.metadata["control_type"] == "snapshot_all_complete"
-                           for e in events[-50:]) or "snapshot_all_complete" in
-        control_types(kaptanto), timeout, "the end of the backfill")
+    seen = 0
+
+    def complete(events):
+        nonlocal seen
+        fresh, seen = events[seen:], len(events)
+        return any(event.operation == "control"
+                   and event.metadata["control_type"] == "snapshot_all_complete"
+                   for event in fresh)
+
+    kaptanto.wait_for(complete, timeout, "the end of the backfill")
 
 
 def reads(kaptanto, table):
