@@ -121,6 +121,7 @@ struct SnapshotReader::State {
   // Rendered bytes per row or block of the part that was read last, to choose how much to ask for.
   std::uint32_t last_part = 0;
   std::size_t last_unit_bytes = 0;
+  std::size_t last_bytes = 0;  // of its last chunk: room for the next, which is much alike
 
   Result<SnapshotChunk> read(const ChunkRequest& request, model::EventBatch memory);
   Status note_standby(SnapshotView& view);
@@ -128,13 +129,13 @@ struct SnapshotReader::State {
   Status plan_blocks(const ChunkRequest& request, Plan& plan) const;
   [[nodiscard]] std::uint64_t fitting(std::uint64_t units, const ChunkRequest& request) const;
   [[nodiscard]] std::string chunk_sql(const ChunkRequest& request, const Plan& plan) const;
-  Status wait(short events) const;
-  Result<QueryResult> next_result();
+  [[nodiscard]] Status wait(short events) const;
+  [[nodiscard]] Result<QueryResult> next_result() const;
   Status run(const std::string& sql, Reading& reading);
   Status take_result(const QueryResult& result, Reading& reading);
   Status take_view(const QueryResult& result, Reading& reading);
   Status take_rows(Reading& reading);
-  Result<CopyRow> next_row(std::size_t& size);
+  [[nodiscard]] Result<CopyRow> next_row(std::size_t& size) const;
   Result<bool> take_row(std::span<char> text, Reading& reading);
   void cancel() const;
   Status end_transaction();
@@ -155,7 +156,7 @@ Status SnapshotReader::State::wait(short events) const {
 }
 
 // Null behind the last one.
-Result<QueryResult> SnapshotReader::State::next_result() {
+Result<QueryResult> SnapshotReader::State::next_result() const {
   PGconn* const raw = connection.raw();
   while (true) {
     const int unsent = PQflush(raw);
@@ -173,7 +174,7 @@ Result<QueryResult> SnapshotReader::State::next_result() {
 }
 
 // Empty behind the last one.
-Result<CopyRow> SnapshotReader::State::next_row(std::size_t& size) {
+Result<CopyRow> SnapshotReader::State::next_row(std::size_t& size) const {
   while (true) {
     char* text = nullptr;
     const int got = PQgetCopyData(connection.raw(), &text, 1);
@@ -314,6 +315,10 @@ Status SnapshotReader::State::take_view(const QueryResult& result, Reading& read
                               .rows_total = request.rows_total},
                      request.table->relation,
                      reading.chunk.rows);
+  if (!reading.chunk.changed && part.oid == last_part) {
+    char* const room = reading.chunk.rows.text().reserve(last_bytes + last_bytes / 8);
+    reading.chunk.rows.text().commit(room);
+  }
   return {};
 }
 
@@ -480,6 +485,7 @@ void SnapshotReader::State::finish_chunk(Reading& reading) {
     chunk.last = next >= plan.upper_block || (!reading.cut && next >= reading.pages);
   }
   last_part = plan.part->oid;
+  last_bytes = chunk.rows.text().size();
   last_unit_bytes = units == 0 ? 0 : chunk.rows.text().size() / units;
 }
 

@@ -12,8 +12,10 @@ namespace cdc::postgres {
 
 namespace {
 
-constexpr std::uint64_t kSampleRowsPerRange = 100;
-constexpr std::uint64_t kSampleRowsMax = 20'000;
+// Whole blocks are sampled, and rows of a block often have keys side by side: what counts for the
+// evenness of the ranges is the number of blocks.
+constexpr std::uint64_t kSampleBlocksPerRange = 20;
+constexpr std::uint64_t kSampleBlocksMax = 1'000;
 constexpr std::uint64_t kRowsPerPageGuess = 50;
 
 std::uint64_t rows_of(const SnapshotPart& part) noexcept {
@@ -60,9 +62,11 @@ Result<std::vector<std::string>> sample_keys(Connection& connection,
                                              const SnapshotTable& table,
                                              const SnapshotPart& part,
                                              std::uint64_t share) {
-  const std::uint64_t wanted = std::min(share * kSampleRowsPerRange, kSampleRowsMax);
-  const double percent = std::clamp(
-      100.0 * static_cast<double>(wanted) / static_cast<double>(rows_of(part)), 0.0001, 100.0);
+  const std::uint64_t blocks = std::min(share * kSampleBlocksPerRange, kSampleBlocksMax);
+  const double percent = std::clamp(100.0 * static_cast<double>(blocks) /
+                                        static_cast<double>(std::max<std::uint64_t>(part.pages, 1)),
+                                    0.0001,
+                                    100.0);
   CDC_TRY(
       connection.query("BEGIN READ ONLY; SET LOCAL statement_timeout = '15s';"
                        " SET LOCAL lock_timeout = '5s'"));
