@@ -61,7 +61,7 @@ struct SnapshotSource {
   TypeCatalog* types = nullptr;  // completed when the table has types it does not know
 };
 
-// Errors  kNotFound: no such table, or not published. kPermission: no right to read it; the hint
+// Errors  kNotFound: no such table or publication. kPermission: no right to read it; the hint
 //         has the SQL. kSourceSetup: it cannot be read as it is. Otherwise as the server says.
 [[nodiscard]] Result<SnapshotTable> describe_snapshot_table(Connection& connection,
                                                             const PublishedTable& table,
