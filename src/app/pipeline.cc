@@ -8,6 +8,7 @@
 
 #include "app/progress.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/log.h"
 #include "serve/admin_api.h"
 #include "sink_stdout/stdout_sink.h"
@@ -92,17 +93,30 @@ void RunningPipeline::open_appender() {
 
 Status RunningPipeline::open_backfill() {
   CDC_ASSIGN(coordinator_,
-             snapshot::Coordinator::create(config_,
-                                           *backfills_,
-                                           exchange_,
-                                           {.progress_interval = progress_interval(),
-                                            .on_progress = show_progress,
-                                            .on_finished = [this] { finished_.request(); },
-                                            .on_failure =
-                                                [this](const Error& error) {
-                                                  post(failures_, error);
-                                                }}));
+             snapshot::Coordinator::create(
+                 config_,
+                 *backfills_,
+                 exchange_,
+                 {.progress_interval = progress_interval(),
+                  .on_progress = show_progress,
+                  .on_finished = [this](std::size_t failed) { backfill_over(failed); },
+                  .on_failure =
+                      [this](const Error& error) {
+                        post(failures_, error);
+                      }}));
   return {};
+}
+
+// Mode `initial_only`.
+void RunningPipeline::backfill_over(std::size_t failed) {
+  if (failed > 0) {
+    post(failures_,
+         make_error(Errc::kSourceSetup,
+                    format("existing rows of {} tables were not read to the end", failed),
+                    "`kaptanto backfill status` says why; start again to go on"));
+    return;
+  }
+  finished_.request();
 }
 
 Status RunningPipeline::open_source() {
@@ -173,9 +187,10 @@ void RunningPipeline::stop() {
   if (admin_) {
     admin_->stop(kAdminGrace);
   }
-  coordinator_->stop();
+  coordinator_->stop_reading();
   stop_source_.request();
   source_thread_.join();
+  coordinator_->stop();
   appender_->stop();
   if (worker_) {
     worker_->stop(monotonic_now() + kSinkStopTime);

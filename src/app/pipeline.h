@@ -54,6 +54,7 @@ class RunningPipeline {
   [[nodiscard]] Status open_stores();
   void open_appender();
   [[nodiscard]] Status open_backfill();
+  void backfill_over(std::size_t failed);
   [[nodiscard]] Status open_source();
   [[nodiscard]] Status open_sink();
   [[nodiscard]] Status open_admin();

@@ -40,13 +40,13 @@ void SnapshotEmitter::handle(snapshot::ToStream& message) {
   } else if (const auto* prune = std::get_if<snapshot::Prune>(&message)) {
     changes_->prune(prune->table, prune->oldest);
   } else if (const auto* ask = std::get_if<snapshot::AskMoved>(&message)) {
-    auto keys = changes_->take_moved(ask->table);
-    must_post(exchange_->from_stream,
-              snapshot::Moved{
-                  .table = ask->table,
-                  .keys = keys.empty() ? nullptr
-                                       : std::make_shared<const std::unordered_set<std::uint64_t>>(
-                                             std::move(keys))});
+    auto moved = changes_->take_moved(ask->table);
+    snapshot::Moved answer{.table = ask->table, .keys = nullptr, .all = moved.too_many};
+    if (!moved.keys.empty()) {
+      answer.keys =
+          std::make_shared<const std::unordered_set<std::uint64_t>>(std::move(moved.keys));
+    }
+    must_post(exchange_->from_stream, std::move(answer));
   } else if (const auto* mute = std::get_if<snapshot::Mute>(&message)) {
     changes_->mute(mute->table);
   }
@@ -127,7 +127,7 @@ void SnapshotEmitter::copy_row(const Offer& offer, std::size_t row, Pipeline& pi
   model::EventBatch& batch = pipeline.batch();
   model::EventHeader header = offer.rows.events()[row];
   // Offers of different tables may share a batch: each names its table once per batch.
-  if (batch_ != pipeline.batches_handed() || next_row_ == 0) {
+  if (!batch_table_ || batch_ != pipeline.batches_handed()) {
     batch_ = pipeline.batches_handed();
     batch_table_ = batch.add_table(offer.rows.tables()[header.table]);
   }
@@ -137,7 +137,7 @@ void SnapshotEmitter::copy_row(const Offer& offer, std::size_t row, Pipeline& pi
     position_rows_ = 0;
   }
   batch.text().append(offer.rows.text().view().substr(header.text_offset, header.text_size));
-  header.table = batch_table_;
+  header.table = *batch_table_;
   header.commit_lsn = position.value;
   header.index = position_rows_++;
   batch.add_event(header);
@@ -154,6 +154,7 @@ void SnapshotEmitter::pop() {
   offers_.pop_front();
   judged_ = false;
   next_row_ = 0;
+  batch_table_.reset();
 }
 
 void SnapshotEmitter::report(const Pipeline& pipeline) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/ids.h"
@@ -36,7 +37,7 @@ class SnapshotEmitter {
 
   // Rows could enter the stream right now, were there room.
   [[nodiscard]] bool is_due(Lsn done) const noexcept {
-    return !offers_.empty() && offers_.front()->view.high <= done;
+    return !offers_.empty() && done && offers_.front()->view.high <= done;
   }
 
   // Part of an offer is in a batch: the stream has to wait (S3).
@@ -44,7 +45,7 @@ class SnapshotEmitter {
 
   // The next rows wait for the stream to come to their view.
   [[nodiscard]] bool waits_for_stream(Lsn done) const noexcept {
-    return !offers_.empty() && offers_.front()->view.high > done;
+    return !offers_.empty() && !is_due(done);
   }
 
   // Reports what has become durable.
@@ -77,9 +78,9 @@ class SnapshotEmitter {
   std::deque<InJournal> in_journal_;
   Lsn position_;  // of the rows emitted last
   std::uint64_t position_rows_ = 0;
-  // The offer's table in the batch that `batch_` counts.
+  // The front offer's table in the batch that `batch_` counts.
   std::uint64_t batch_ = 0;
-  std::uint32_t batch_table_ = 0;
+  std::optional<std::uint32_t> batch_table_;
 };
 
 }  // namespace cdc::capture

@@ -330,11 +330,12 @@ void StreamLoop::finish() {
   }
   for (;;) {
     parts_.pipeline.durable_event().drain();
-    if (parts_.pipeline.durable_lsn() >= parts_.pipeline.handed_lsn() ||
+    if (parts_.pipeline.batches_durable() >= parts_.pipeline.batches_handed() ||
         !wait_until_deadline(parts_.pipeline.durable_event().fd())) {
       break;
     }
   }
+  parts_.emitter.report(parts_.pipeline);
   const Lsn durable = parts_.pipeline.durable_lsn();
   // The connection may be gone already; then the server learns it at the next start.
   static_cast<void>(stream_.send_status(

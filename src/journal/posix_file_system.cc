@@ -21,6 +21,9 @@ namespace cdc::journal {
 
 namespace {
 
+// Writes of this size mean that more is coming.
+constexpr std::uint64_t kEarlyWriteBytes = 256U << 10U;
+
 namespace fs = std::filesystem;
 
 constexpr std::string_view kAccessHint =
@@ -105,6 +108,7 @@ class PosixFile final : public File {
   }
 
   Status write_at(std::uint64_t offset, std::span<const std::string_view> pieces) override {
+    const std::uint64_t start = offset;
     RemainingPieces remaining(pieces);
     std::array<iovec, 16> vectors{};
     int count = 0;
@@ -116,6 +120,13 @@ class PosixFile final : public File {
       }
       remaining.advance(static_cast<std::size_t>(written));
       offset += static_cast<std::uint64_t>(written);
+    }
+    if (offset - start >= kEarlyWriteBytes) {
+      // The disk works while the next batch is written. Only a hint: the sync is what counts.
+      static_cast<void>(::sync_file_range(fd_.get(),
+                                          static_cast<off_t>(start),
+                                          static_cast<off_t>(offset - start),
+                                          SYNC_FILE_RANGE_WRITE));
     }
     return {};
   }

@@ -10,10 +10,11 @@ namespace {
 // More transactions than can be between their commit record and their end at any time, which is
 // bounded by max_connections, and those that others commit meanwhile.
 constexpr std::size_t kStreamedMax = 1U << 16U;
+constexpr std::size_t kLostMax = 1U << 16U;
 
-// Row and writer together: rows of an earlier epoch with the same id must not be taken for these.
-std::uint64_t row_of_writer(std::uint64_t row_hash, std::uint32_t writer) noexcept {
-  return row_hash ^ (0x9E3779B97F4A7C15ULL * (writer + 1ULL));
+// Ids of transactions go round.
+bool is_before(std::uint32_t left, std::uint32_t right) noexcept {
+  return static_cast<std::int32_t>(left - right) < 0;
 }
 
 }  // namespace
@@ -28,8 +29,9 @@ void RecentChanges::watch(std::uint32_t table) {
 void RecentChanges::forget(std::uint32_t table) {
   const auto found = tables_.find(table);
   if (found != tables_.end()) {
-    const Table& known = found->second;
-    changes_ -= known.changed.size() + known.written.size() + known.moved.size();
+    changes_ -= found->second.changed.size();
+    moved_ -= found->second.moved.keys.size();
+    written_ -= found->second.written.size();
     tables_.erase(found);
   }
 }
@@ -46,7 +48,7 @@ void RecentChanges::add_transaction(std::uint32_t xid) {
 void RecentChanges::add_skipped_transaction(std::uint32_t xid, Lsn commit_lsn) {
   add_transaction(xid);
   for (auto& [oid, table] : tables_) {
-    table.lost.push_back({.xid = xid, .commit_lsn = commit_lsn});
+    lose(table, {.xid = xid, .commit_lsn = commit_lsn});
   }
 }
 
@@ -60,8 +62,8 @@ void RecentChanges::add_row(const RowChange& change) {
       .xid = change.xid, .commit_lsn = change.commit_lsn, .partial = change.partial};
   if (!change.whole_row) {
     const bool moves = change.old_key_hash != change.key_hash;
-    if (moves && change.partial && table.moved.insert(change.key_hash).second) {
-      ++changes_;
+    if (moves && change.partial) {
+      remember_move(table, change);
     }
     remember(table, change.key_hash, transaction);
     if (moves) {
@@ -73,10 +75,32 @@ void RecentChanges::add_row(const RowChange& change) {
   if (!change.inserts) {
     remember(table, change.old_key_hash, transaction);
   }
-  if (!change.deletes && changes_ < changes_max_ &&
-      table.written.insert(row_of_writer(change.key_hash, change.xid)).second) {
-    ++changes_;
+  if (!change.deletes && written_ < changes_max_ && table.written.insert(change.key_hash).second) {
+    ++written_;
+    table.first_writer = table.first_writer.value_or(change.xid);
   }
+}
+
+void RecentChanges::remember_move(Table& table, const RowChange& change) {
+  if (table.repaired && !table.repaired->contains(change.old_key_hash)) {
+    return;
+  }
+  if (moved_ >= changes_max_) {
+    table.moved.too_many = true;
+  } else if (table.moved.keys.insert(change.key_hash).second) {
+    ++moved_;
+  }
+}
+
+void RecentChanges::lose(Table& table, const Transaction& transaction) {
+  if (!table.lost.empty() && table.lost.back().xid == transaction.xid) {
+    return;
+  }
+  if (table.lost.size() >= kLostMax) {
+    table.lost.clear();
+    table.lost_newest = transaction;
+  }
+  table.lost.push_back(transaction);
 }
 
 void RecentChanges::remember(Table& table, std::uint64_t hash, const Transaction& transaction) {
@@ -92,9 +116,7 @@ void RecentChanges::remember(Table& table, std::uint64_t hash, const Transaction
     ++changes_;
     return;
   }
-  if (table.lost.empty() || table.lost.back().xid != transaction.xid) {
-    table.lost.push_back(transaction);
-  }
+  lose(table, transaction);
 }
 
 void RecentChanges::add_truncate(std::uint32_t table, std::uint32_t xid, Lsn commit_lsn) {
@@ -105,8 +127,8 @@ void RecentChanges::add_truncate(std::uint32_t table, std::uint32_t xid, Lsn com
 }
 
 // A transaction that was streamed before we watched, and is still invisible, may have changed
-// anything. Once a view has seen all of those, every later one does.
-bool RecentChanges::settle(Table& table, const SnapshotView& view) const {
+// anything.
+bool RecentChanges::sees_all_before(const Table& table, const SnapshotView& view) const {
   if (table.settled || view.standby) {
     return true;
   }
@@ -117,18 +139,30 @@ bool RecentChanges::settle(Table& table, const SnapshotView& view) const {
       return false;
     }
   }
-  table.settled = true;
   return true;
 }
 
-bool RecentChanges::can_judge(std::uint32_t table, const SnapshotView& view) {
+bool RecentChanges::can_judge(std::uint32_t table, const SnapshotView& view) const {
   const auto found = tables_.find(table);
-  if (found == tables_.end() || !settle(found->second, view)) {
+  if (found == tables_.end()) {
     return false;
   }
-  return std::ranges::all_of(found->second.lost, [&view](const Transaction& transaction) {
-    return sees(view, transaction);
-  });
+  if (mutes(table)) {
+    return true;
+  }
+  const Table& known = found->second;
+  if (known.lost_newest) {
+    const bool passed =
+        view.standby ? known.lost_newest->commit_lsn < view.low
+                     : is_before(known.lost_newest->xid, static_cast<std::uint32_t>(view.xmin));
+    if (!passed) {
+      return false;
+    }
+  }
+  return sees_all_before(known, view) &&
+         std::ranges::all_of(known.lost, [&view](const Transaction& transaction) {
+           return sees(view, transaction);
+         });
 }
 
 RecentChanges::Verdict RecentChanges::judge(std::uint32_t table,
@@ -137,6 +171,9 @@ RecentChanges::Verdict RecentChanges::judge(std::uint32_t table,
   const auto found = tables_.find(table);
   if (found == tables_.end()) {
     return Verdict::kUncertain;
+  }
+  if (mutes(table)) {
+    return Verdict::kCurrent;
   }
   for (const Transaction& truncate : found->second.truncates) {
     if (!sees(view, truncate)) {
@@ -150,26 +187,34 @@ RecentChanges::Verdict RecentChanges::judge(std::uint32_t table,
   return change->second.partial ? Verdict::kMissing : Verdict::kStale;
 }
 
-std::unordered_set<std::uint64_t> RecentChanges::take_moved(std::uint32_t table) {
+RecentChanges::Moved RecentChanges::take_moved(std::uint32_t table) {
   const auto found = tables_.find(table);
   if (found == tables_.end()) {
     return {};
   }
-  changes_ -= found->second.moved.size();
-  return std::exchange(found->second.moved, {});
+  Moved moved = std::exchange(found->second.moved, {});
+  moved_ -= moved.keys.size();
+  found->second.repaired = moved.keys;
+  return moved;
 }
 
 RecentChanges::Verdict RecentChanges::judge_whole_row(std::uint32_t table,
                                                       std::uint64_t row_hash,
                                                       std::uint32_t writer,
                                                       const SnapshotView& view) const {
-  const Verdict verdict = judge(table, row_hash, view);
   const auto found = tables_.find(table);
-  if (found != tables_.end() && found->second.written.contains(row_of_writer(row_hash, writer))) {
+  if (found == tables_.end() || mutes(table)) {
+    return judge(table, row_hash, view);
+  }
+  const Table& known = found->second;
+  // A subtransaction writes under an id of its own, which the stream does not tell; it is later
+  // than that of the first transaction remembered. Equal rows that were here before are earlier.
+  if (known.written.contains(row_hash) && !is_before(writer, *known.first_writer)) {
     return Verdict::kStale;
   }
-  const bool truncated = verdict == Verdict::kStale && !found->second.changed.contains(row_hash);
-  return verdict == Verdict::kStale && !truncated ? Verdict::kUncertain : verdict;
+  const Verdict verdict = judge(table, row_hash, view);
+  const bool changed = verdict != Verdict::kCurrent && known.changed.contains(row_hash);
+  return changed ? Verdict::kUncertain : verdict;
 }
 
 void RecentChanges::prune(std::uint32_t table, const SnapshotView& oldest) {
@@ -181,6 +226,11 @@ void RecentChanges::prune(std::uint32_t table, const SnapshotView& oldest) {
     return sees(oldest, transaction);
   };
   Table& known = found->second;
+  known.settled = sees_all_before(known, oldest);
+  if (known.lost_newest &&
+      is_before(known.lost_newest->xid, static_cast<std::uint32_t>(oldest.xmin))) {
+    known.lost_newest.reset();
+  }
   changes_ -=
       std::erase_if(known.changed, [&seen](const auto& entry) { return seen(entry.second); });
   std::erase_if(known.truncates, seen);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -35,7 +36,9 @@ struct RowChange {
 //          the WAL, and may be streamed, before others see it (for long, with synchronous
 //          replication). The view says exactly what its rows contain.
 // Bounds   kChangesMax changes over all tables. What does not fit makes the views that do not see
-//          those transactions uncertain: their chunks are read again.
+//          those transactions uncertain: their chunks are read again. As many rows each that were
+//          moved, and that came into tables without a key; beyond, rows of such tables may come
+//          twice.
 // Thread   One owner, the source thread. Lives as long as the source: reconnects do not disturb it.
 class RecentChanges {
  public:
@@ -52,10 +55,8 @@ class RecentChanges {
     return !tables_.empty() && tables_.contains(table);
   }
 
-  // Changes of the table are not to be delivered at all.
+  // Changes of the table are not to be delivered at all, so none makes a row stale.
   void mute(std::uint32_t table) { muted_.insert(table); }
-
-  void unmute(std::uint32_t table) { muted_.erase(table); }
 
   [[nodiscard]] bool mutes(std::uint32_t table) const {
     return !muted_.empty() && muted_.contains(table);
@@ -69,7 +70,7 @@ class RecentChanges {
   void add_truncate(std::uint32_t table, std::uint32_t xid, Lsn commit_lsn);
 
   // False: it cannot be told what is stale under this view; a view taken now may do.
-  [[nodiscard]] bool can_judge(std::uint32_t table, const SnapshotView& view);
+  [[nodiscard]] bool can_judge(std::uint32_t table, const SnapshotView& view) const;
 
   enum class Verdict : std::uint8_t {
     kCurrent,
@@ -89,8 +90,14 @@ class RecentChanges {
                                         const SnapshotView& view) const;
 
   // Rows that were moved to another key by changes that lack values, by the hash of the new key:
-  // when a table has been read, these may be missing something. Handed out once.
-  [[nodiscard]] std::unordered_set<std::uint64_t> take_moved(std::uint32_t table);
+  // when a table has been read, these may be missing something.
+  struct Moved {
+    std::unordered_set<std::uint64_t> keys;
+    bool too_many = false;  // any row may be one
+  };
+
+  // Handed out once. From then on only moves of these rows count: all others have been read.
+  [[nodiscard]] Moved take_moved(std::uint32_t table);
 
   // No view older than this one will be judged any more.
   void prune(std::uint32_t table, const SnapshotView& oldest);
@@ -106,14 +113,17 @@ class RecentChanges {
 
   struct Table {
     std::unordered_map<std::uint64_t, Transaction> changed;  // by key hash: the last one
-    // Tables without a key: rows that came with the stream, by hash and writer. Kept until the
-    // table is forgotten, as long as there is room.
+    Moved moved;
+    std::optional<std::unordered_set<std::uint64_t>> repaired;  // what take_moved() gave
+    // Tables without a key: rows that came with the stream, by hash, and the first transaction that
+    // brought one. Kept until the table is forgotten.
     std::unordered_set<std::uint64_t> written;
-    std::unordered_set<std::uint64_t> moved;
+    std::optional<std::uint32_t> first_writer;
     std::vector<Transaction> truncates;
-    std::vector<Transaction> lost;        // their changes did not fit
-    std::size_t transactions_before = 0;  // number of those streamed before watch()
-    bool settled = false;  // a view has seen all transactions that were streamed before watch()
+    std::vector<Transaction> lost;           // their changes did not fit
+    std::optional<Transaction> lost_newest;  // there were too many even of those
+    std::size_t transactions_before = 0;     // number of those streamed before watch()
+    bool settled = false;  // every view to come sees all transactions streamed before watch()
   };
 
   [[nodiscard]] static bool sees(const SnapshotView& view, const Transaction& transaction) {
@@ -121,10 +131,14 @@ class RecentChanges {
   }
 
   void remember(Table& table, std::uint64_t hash, const Transaction& transaction);
-  [[nodiscard]] bool settle(Table& table, const SnapshotView& view) const;
+  void remember_move(Table& table, const RowChange& change);
+  static void lose(Table& table, const Transaction& transaction);
+  [[nodiscard]] bool sees_all_before(const Table& table, const SnapshotView& view) const;
 
   std::size_t changes_max_;
   std::size_t changes_ = 0;
+  std::size_t moved_ = 0;
+  std::size_t written_ = 0;
   std::unordered_map<std::uint32_t, Table> tables_;
   std::unordered_set<std::uint32_t> muted_;
   std::vector<std::uint32_t> streamed_;  // ring of the latest transactions' ids

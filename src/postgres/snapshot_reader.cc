@@ -503,7 +503,8 @@ Status SnapshotReader::State::push_wal(const Reading& reading) {
   if (emitted.error().code == Errc::kClosed) {
     return fail(emitted.error());
   }
-  may_emit = PQstatus(connection.raw()) != CONNECTION_OK;
+  // Other faults are of the moment, or will show with the next chunk.
+  may_emit = emitted.error().code != Errc::kPermission;
   if (!may_emit) {
     log::info("the role may not write messages into the WAL, chunks wait for the WAL writer",
               {{"error", emitted.error().message}});

@@ -26,6 +26,7 @@ constexpr std::size_t kChunkBytesMin = 256U << 10U;
 constexpr std::size_t kChunkBytesMax = 4U << 20U;
 constexpr std::size_t kRequestsMax = 1'000;
 constexpr std::chrono::seconds kRetryDelay{1};
+constexpr std::chrono::milliseconds kRefusedDelay{10};
 
 ChunkLimits limits_of(const config::Config& config) {
   const std::size_t chunks = kChunksPerWorker * config.snapshot.workers;
@@ -82,19 +83,28 @@ void Coordinator::start() {
   thread_.start("backfill", [this] { run(); });
 }
 
+void Coordinator::stop_reading() {
+  reading_stop_.request();
+  for (const auto& worker : workers_) {
+    worker->request_stop();
+  }
+  for (const auto& worker : workers_) {
+    worker->join();
+  }
+}
+
 void Coordinator::stop() {
+  stop_reading();
   stop_.request();
   thread_.join();
-  for (const auto& worker : workers_) {
-    worker->stop();
-  }
 }
 
 // ---- the thread ---------------------------------------------------------------------------------
 
 void Coordinator::run() {
   reported_ = monotonic_now();
-  while (!stop_.requested()) {
+  for (;;) {
+    const bool last = stop_.requested();
     if (Status status = round(); !status) {
       log::error("backfill: stopped", {{"error", status.error().to_string()}});
       if (options_.on_failure) {
@@ -102,11 +112,15 @@ void Coordinator::run() {
       }
       return;
     }
+    if (last) {
+      return;
+    }
     wait();
   }
 }
 
 Status Coordinator::round() {
+  now_ = monotonic_now();
   for (FromStream& message : exchange_.from_stream.take_all()) {
     CDC_TRY(handle(message));
   }
@@ -116,7 +130,7 @@ Status Coordinator::round() {
   for (const Request& request : requests_.take_all()) {
     CDC_TRY(handle(request));
   }
-  return schedule();
+  return reading_stop_.requested() ? Status{} : schedule();
 }
 
 // Until something comes in, or a table may be tried again. An idle coordinator sleeps for good.
@@ -125,10 +139,18 @@ void Coordinator::wait() {
                                  {exchange_.from_stream.event().fd(), POLLIN, 0},
                                  {done_.event().fd(), POLLIN, 0},
                                  {requests_.event().fd(), POLLIN, 0}}};
-  const bool waits = std::ranges::any_of(
-      jobs_, [now = monotonic_now()](const auto& entry) { return entry.second->retry_at > now; });
-  const auto retry = std::chrono::duration_cast<std::chrono::milliseconds>(kRetryDelay);
-  ::poll(pollers.data(), pollers.size(), waits ? static_cast<int>(retry.count()) : -1);
+  std::optional<MonotonicTime> next;
+  for (const auto& [name, job] : jobs_) {
+    if (job->retry_at > now_) {
+      next = next ? std::min(*next, job->retry_at) : job->retry_at;
+    }
+  }
+  int timeout = -1;
+  if (next) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - monotonic_now());
+    timeout = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+  }
+  ::poll(pollers.data(), pollers.size(), timeout);
 }
 
 void Coordinator::send(ToStream message) {
@@ -154,7 +176,8 @@ Status Coordinator::handle(FromStream& message) {
     return delivered(*done);
   }
   if (const auto* answer = std::get_if<Moved>(&message)) {
-    return moved(*answer);
+    moved(*answer);
+    return {};
   }
   refused(std::get<Refused>(message).ticket);
   return {};
@@ -178,7 +201,10 @@ std::optional<BackfillTable> Coordinator::fresh_record(const postgres::Published
       record.state == BackfillState::kSkipped && mode != config::SnapshotMode::kNever;
   const bool always = !session_known_ && mode == config::SnapshotMode::kAlways &&
                       is_over(record.state) && record.state != BackfillState::kSkipped;
-  const bool missed = gap && record.state != BackfillState::kSkipped;
+  // What people have stopped stays stopped.
+  const bool missed = gap && record.state != BackfillState::kSkipped &&
+                      record.state != BackfillState::kPaused &&
+                      record.state != BackfillState::kCancelled;
   if (wanted || always || missed) {
     return BackfillTable{.table = name, .state = BackfillState::kPending, .updated = unix_now()};
   }
@@ -204,7 +230,7 @@ Status Coordinator::session_begins(SessionBegins& session) {
   }
   CDC_TRY(store_.save_tables(config_.source_id, changed));
   for (const BackfillTable& record : changed) {
-    jobs_.erase(record.table);  // with a gap, what it has read says nothing any more
+    drop_job(record.table);  // with a gap, what it has read says nothing any more
     publish_record(record);
   }
   for (const auto& [name, table] : published) {
@@ -213,16 +239,38 @@ Status Coordinator::session_begins(SessionBegins& session) {
       CDC_TRY(end(name, BackfillState::kPending));
     }
   }
-  MutexLock lock(mutex_);
-  published_ = std::move(published);
-  for (const auto& [name, table] : published_) {
-    const auto record = records_.find(name);
-    if (mode_of(table) == config::SnapshotMode::kInitialOnly && record != records_.end() &&
-        record->second.state == BackfillState::kComplete) {
-      send(Mute{.table = table.oid});
+  {
+    MutexLock lock(mutex_);
+    published_ = std::move(published);
+    for (const auto& [name, table] : published_) {
+      if (mode_of(table) == config::SnapshotMode::kInitialOnly) {
+        send(Mute{.table = table.oid});
+      }
     }
   }
   session_known_ = true;
+  return fail_unpublished();
+}
+
+// A table that is wanted and cannot come any more says so.
+Status Coordinator::fail_unpublished() {
+  std::vector<BackfillTable> gone;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [name, record] : records_) {
+      if (!is_over(record.state) && !published_.contains(name)) {
+        gone.push_back(record);
+      }
+    }
+  }
+  for (BackfillTable& record : gone) {
+    drop_job(record.table);
+    record.state = BackfillState::kFailed;
+    record.reason_code = name_of(Errc::kNotFound);
+    record.reason = "the table is not published any more, or is not captured";
+    record.updated = unix_now();
+    CDC_TRY(put_record(record));
+  }
   return {};
 }
 
@@ -231,16 +279,15 @@ Status Coordinator::delivered(Delivered& delivered) {
     memory_.push_back(std::move(delivered.memory));
   }
   if (delivered.ticket == all_done_ticket_) {
-    if (config_.snapshot.mode == config::SnapshotMode::kInitialOnly && options_.on_finished) {
-      options_.on_finished();
-    }
+    all_done_ticket_ = 0;
+    finish_process();
     return {};
   }
   TableJob* job = find_job(delivered.ticket);
   if (job == nullptr) {
     return {};
   }
-  if (job->phase == TableJob::Phase::kFinishing) {
+  if (delivered.ticket == job->finishing_ticket) {
     const std::string table = job->record().table;
     log::info("backfill: table complete",
               {{"table", table},
@@ -257,27 +304,27 @@ Status Coordinator::delivered(Delivered& delivered) {
 
 // The last question about a table: did rows escape to a key that had been passed, by a change that
 // does not have all their values?
-Status Coordinator::moved(const Moved& answer) {
+void Coordinator::moved(const Moved& answer) {
   for (const auto& [name, job] : jobs_) {
     if (job->published().oid != answer.table || job->phase != TableJob::Phase::kAsking) {
       continue;
     }
-    if (answer.keys) {
-      log::debug("backfill: reading moved rows again",
-                 {{"table", name}, {"rows", answer.keys->size()}});
-      job->repair(answer.keys);
-      return {};
+    if (answer.keys || answer.all) {
+      log::debug("backfill: reading moved rows again", {{"table", name}});
+      job->repair(answer.all ? nullptr : answer.keys);
+    } else {
+      finish(*job);
     }
-    finish(*job);
-    return {};
   }
-  return {};
 }
 
 void Coordinator::refused(std::uint64_t ticket) {
   if (TableJob* job = find_job(ticket)) {
     job->again(ticket);
     tickets_.erase(ticket);
+    // A commit that waits for its synchronous standby stays invisible for a while.
+    constexpr unsigned kDoublingsMax = 6;
+    job->retry_at = now_ + kRefusedDelay * (1U << std::min(job->refusals++, kDoublingsMax));
   }
 }
 
@@ -345,14 +392,22 @@ Status Coordinator::chunk_read(TableJob& job, std::uint64_t ticket, postgres::Sn
 }
 
 Status Coordinator::job_failed(TableJob& job, std::uint64_t ticket, const Error& error) {
+  const bool was_reading = job.is_out(ticket);
   tickets_.erase(ticket);
   job.again(ticket);
   job.description_failed();
   if (error.code == Errc::kClosed) {
     return {};
   }
+  const bool partition_gone = error.code == Errc::kNotFound &&
+                              job.phase == TableJob::Phase::kReading && job.description() &&
+                              job.description()->table.parts.front().oid != job.published().oid;
+  if (partition_gone && was_reading) {
+    job.describe_again();
+    return {};
+  }
   if (error.is_retryable()) {
-    job.retry_at = monotonic_now() + kRetryDelay;
+    job.retry_at = now_ + kRetryDelay;
     log::warn("backfill: trying again",
               {{"table", job.record().table}, {"error", error.to_string()}});
     return {};
@@ -382,10 +437,13 @@ Status Coordinator::schedule() {
   return {};
 }
 
-// As many tables at a time as there are workers: more would only keep more state about.
+// As many tables at a time as there are workers, those that wait to be tried again not counted:
+// more would only keep more state about.
 Status Coordinator::activate_pending() {
   std::vector<BackfillTable> chosen;
   bool nothing_to_do = true;
+  const auto active = static_cast<std::size_t>(std::ranges::count_if(
+      jobs_, [this](const auto& entry) { return entry.second->retry_at <= now_; }));
   {
     MutexLock lock(mutex_);
     for (const auto& [name, record] : records_) {
@@ -393,7 +451,7 @@ Status Coordinator::activate_pending() {
           record.state == BackfillState::kPending || record.state == BackfillState::kRunning;
       nothing_to_do = nothing_to_do && !wanted;
       if (wanted && published_.contains(name) && !jobs_.contains(name) &&
-          jobs_.size() + chosen.size() < workers_.size()) {
+          active + chosen.size() < workers_.size()) {
         chosen.push_back(record);
       }
     }
@@ -402,8 +460,9 @@ Status Coordinator::activate_pending() {
     CDC_TRY(activate(record));
   }
   // Asked for nothing but rows that were all read before.
-  worked_ = worked_ || (nothing_to_do && all_done_ticket_ == 0 &&
-                        config_.snapshot.mode == config::SnapshotMode::kInitialOnly);
+  if (nothing_to_do && jobs_.empty() && !worked_ && all_done_ticket_ == 0) {
+    finish_process();
+  }
   return {};
 }
 
@@ -440,13 +499,12 @@ void Coordinator::give_work() {
 }
 
 std::optional<Job> Coordinator::next_job() {
-  const MonotonicTime now = monotonic_now();
   std::size_t out = 0;
   for (const auto& [name, job] : jobs_) {
     out += job->out();
   }
   for (const auto& [name, job] : jobs_) {
-    if (job->retry_at > now) {
+    if (job->retry_at > now_) {
       continue;
     }
     if (job->wants_description()) {
@@ -520,6 +578,7 @@ void Coordinator::finish(TableJob& job) {
   postgres::encode_snapshot_complete(facts_of(job), fact);
   const std::uint64_t ticket = next_ticket_++;
   tickets_.emplace(ticket, job.record().table);
+  job.finishing_ticket = ticket;
   offer_fact(ticket, std::move(fact));
 }
 
@@ -527,28 +586,30 @@ void Coordinator::finish(TableJob& job) {
 Status Coordinator::end(const std::string& table, BackfillState state) {
   const auto found = jobs_.find(table);
   BackfillTable record = found->second->record();
-  const postgres::PublishedTable published = found->second->published();
   record.state = state;
   record.updated = unix_now();
-  jobs_.erase(found);
-  std::erase_if(tickets_, [&table](const auto& entry) { return entry.second == table; });
-  send(Forget{.table = published.oid});
-  if (state == BackfillState::kComplete &&
-      mode_of(published) == config::SnapshotMode::kInitialOnly) {
-    send(Mute{.table = published.oid});
-  }
+  drop_job(table);
   return put_record(record);
+}
+
+void Coordinator::drop_job(const std::string& table) {
+  const auto found = jobs_.find(table);
+  if (found == jobs_.end()) {
+    return;
+  }
+  send(Forget{.table = found->second->published().oid});
+  jobs_.erase(found);
+  reported_rows_.erase(table);
+  std::erase_if(tickets_, [&table](const auto& entry) { return entry.second == table; });
 }
 
 // Every table that was wanted has been read, or has failed.
 void Coordinator::all_done() {
   bool left = false;
-  bool failed = false;
   {
     MutexLock lock(mutex_);
     for (const auto& [name, record] : records_) {
       left = left || (!is_over(record.state) && published_.contains(name));
-      failed = failed || record.state == BackfillState::kFailed;
     }
   }
   if (left) {
@@ -556,8 +617,11 @@ void Coordinator::all_done() {
   }
   worked_ = false;
   memory_.clear();
-  if (failed) {
-    log::warn("backfill: over, but some tables failed; see `kaptanto backfill status`");
+  if (const std::size_t failed = failed_tables(); failed > 0) {
+    log::warn("backfill: over, but tables failed; see `kaptanto backfill status`",
+              {{"tables", failed}});
+    finish_process();
+    return;
   }
   const UnixMicros now = unix_now();
   model::EventBatch fact;
@@ -568,6 +632,20 @@ void Coordinator::all_done() {
       fact);
   all_done_ticket_ = next_ticket_++;
   offer_fact(all_done_ticket_, std::move(fact));
+}
+
+std::size_t Coordinator::failed_tables() const {
+  MutexLock lock(mutex_);
+  return static_cast<std::size_t>(std::ranges::count_if(
+      records_, [](const auto& entry) { return entry.second.state == BackfillState::kFailed; }));
+}
+
+// Mode `initial_only`: there is nothing to stay for.
+void Coordinator::finish_process() {
+  if (config_.snapshot.mode == config::SnapshotMode::kInitialOnly && options_.on_finished &&
+      !std::exchange(finished_, true)) {
+    options_.on_finished(failed_tables());
+  }
 }
 
 void Coordinator::offer_fact(std::uint64_t ticket, model::EventBatch fact) {

@@ -49,8 +49,9 @@ class Coordinator final : public Control {
     std::chrono::seconds progress_interval{10};
     // For each table being read, on the coordinator's thread.
     std::function<void(const Progress&)> on_progress;
-    // Mode `initial_only`: all rows are durable. Called once, on the coordinator's thread.
-    std::function<void()> on_finished;
+    // Mode `initial_only`: all rows are durable, but those of tables that failed. Called once, on
+    // the coordinator's thread.
+    std::function<void(std::size_t failed)> on_finished;
     // The state cannot be kept. Called once, likewise; the thread ends then.
     std::function<void(const Error&)> on_failure;
   };
@@ -65,7 +66,9 @@ class Coordinator final : public Control {
   Coordinator& operator=(const Coordinator&) = delete;
 
   void start();
-  // Chunks under way are given up.
+  // Nothing more is read; chunks under way are given up. What the stream still has goes on.
+  void stop_reading();
+  // Takes note of what has become durable until now, and ends. The source has ended before.
   void stop();
 
   [[nodiscard]] std::vector<state::BackfillTable> status() const override;
@@ -106,7 +109,7 @@ class Coordinator final : public Control {
   [[nodiscard]] std::optional<state::BackfillTable> fresh_record(
       const postgres::PublishedTable& table, bool gap);
   [[nodiscard]] Status delivered(Delivered& delivered);
-  [[nodiscard]] Status moved(const Moved& answer);
+  void moved(const Moved& answer);
   void refused(std::uint64_t ticket);
 
   // ---- from the workers ----
@@ -121,6 +124,7 @@ class Coordinator final : public Control {
   [[nodiscard]] Result<std::string> request(Request::Kind kind,
                                             std::string_view table,
                                             std::string_view where);
+  [[nodiscard]] static bool allows(state::BackfillState state, Request::Kind kind) noexcept;
   [[nodiscard]] Status handle(const Request& request);
 
   // ---- work ----
@@ -133,11 +137,15 @@ class Coordinator final : public Control {
   [[nodiscard]] Status finish_if_read(TableJob& job);
   void finish(TableJob& job);
   [[nodiscard]] Status end(const std::string& table, state::BackfillState state);
+  void drop_job(const std::string& table);
+  [[nodiscard]] Status fail_unpublished();
   [[nodiscard]] Status put_record(const state::BackfillTable& record);
   void publish_record(const state::BackfillTable& record);
   void report_progress();
   void offer_fact(std::uint64_t ticket, model::EventBatch fact);
   void all_done();
+  void finish_process();
+  [[nodiscard]] std::size_t failed_tables() const;
   [[nodiscard]] Result<Rules> rules_for(const state::BackfillTable& record) const;
   [[nodiscard]] config::SnapshotMode mode_of(const postgres::PublishedTable& table) const;
   [[nodiscard]] postgres::SnapshotFacts facts_of(const TableJob& job) const;
@@ -160,14 +168,17 @@ class Coordinator final : public Control {
   std::unordered_map<std::uint64_t, std::string> tickets_;  // table of each
   std::uint64_t next_ticket_ = 1;
   std::uint64_t all_done_ticket_ = 0;
+  MonotonicTime now_;  // of this round
   bool session_known_ = false;
-  bool worked_ = false;  // some table was read since the last "all complete"
+  bool finished_ = false;  // on_finished was called
+  bool worked_ = false;    // some table was read since the last "all complete"
   MonotonicTime reported_;
   std::map<std::string, std::uint64_t> reported_rows_;  // by table
 
   mutable Mutex mutex_;
   std::map<std::string, postgres::PublishedTable> published_ CDC_GUARDED_BY(mutex_);
   std::map<std::string, state::BackfillTable> records_ CDC_GUARDED_BY(mutex_);
+  StopSignal reading_stop_;
   StopSignal stop_;
   Thread thread_;
 };

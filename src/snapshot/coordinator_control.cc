@@ -9,26 +9,22 @@ namespace cdc::snapshot {
 using state::BackfillState;
 using state::BackfillTable;
 
-namespace {
-
-bool allows(BackfillState state, bool start, bool pause, bool resume) noexcept {
+bool Coordinator::allows(BackfillState state, Request::Kind kind) noexcept {
   switch (state) {
     case BackfillState::kPending:
     case BackfillState::kRunning:
-      return pause;
+      return kind == Request::Kind::kPause || kind == Request::Kind::kCancel;
     case BackfillState::kPaused:
-      return resume;
+      return kind == Request::Kind::kResume || kind == Request::Kind::kCancel;
     case BackfillState::kFailed:
     case BackfillState::kCancelled:
-      return start || resume;
+      return kind == Request::Kind::kStart || kind == Request::Kind::kResume;
     case BackfillState::kComplete:
     case BackfillState::kSkipped:
-      return start;
+      return kind == Request::Kind::kStart;
   }
   return false;
 }
-
-}  // namespace
 
 std::vector<BackfillTable> Coordinator::status() const {
   MutexLock lock(mutex_);
@@ -89,12 +85,7 @@ Result<std::string> Coordinator::request(Request::Kind kind,
                 format("no captured table is called \"{}\"", table),
                 "`kaptanto backfill status` lists them");
   }
-  const bool cancels = kind == Request::Kind::kCancel;
-  const bool fits = allows(state,
-                           kind == Request::Kind::kStart,
-                           kind == Request::Kind::kPause || cancels,
-                           kind == Request::Kind::kResume || cancels);
-  if (!fits || (cancels && state == BackfillState::kCancelled)) {
+  if (!allows(state, kind)) {
     return fail(Errc::kInvalidArgument,
                 format("the backfill of {} is {}", name, state::name_of(state)));
   }
@@ -111,20 +102,23 @@ Status Coordinator::handle(const Request& request) {
     MutexLock lock(mutex_);
     record = records_[request.table];
   }
-  const bool active = jobs_.contains(request.table);
+  if (!allows(record.state, request.kind)) {
+    return {};  // it has come to another end since the request was checked
+  }
+  record.updated = unix_now();
+  record.reason_code.clear();
+  record.reason.clear();
   switch (request.kind) {
     case Request::Kind::kStart:
-      // Two requests may have passed the check side by side.
-      return active ? Status{}
-                    : put_record({.table = request.table,
-                                  .state = BackfillState::kPending,
-                                  .where = request.where,
-                                  .updated = unix_now()});
+      return put_record({.table = request.table,
+                         .state = BackfillState::kPending,
+                         .where = request.where,
+                         .updated = record.updated});
     case Request::Kind::kPause:
     case Request::Kind::kCancel: {
       const BackfillState state = request.kind == Request::Kind::kPause ? BackfillState::kPaused
                                                                         : BackfillState::kCancelled;
-      if (active) {
+      if (jobs_.contains(request.table)) {
         return end(request.table, state);
       }
       record.state = state;
@@ -132,9 +126,7 @@ Status Coordinator::handle(const Request& request) {
     }
     case Request::Kind::kResume:
       record.state = BackfillState::kRunning;
-      record.reason_code.clear();
-      record.reason.clear();
-      return active ? Status{} : put_record(record);
+      return put_record(record);
   }
   return {};
 }

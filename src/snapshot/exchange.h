@@ -83,7 +83,8 @@ struct Delivered {
 
 struct Moved {
   std::uint32_t table = 0;
-  KeySet keys;  // null: none
+  KeySet keys;       // null: none
+  bool all = false;  // too many to name them
 };
 
 // It cannot be told what of the offer is stale, and nothing of it was used: to be read again.

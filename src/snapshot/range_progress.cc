@@ -5,6 +5,17 @@
 
 namespace cdc::snapshot {
 
+namespace {
+
+void add(RowCounts& sum, const RowCounts& more) noexcept {
+  sum.read += more.read;
+  sum.emitted += more.emitted;
+  sum.dropped += more.dropped;
+  sum.chunks += more.chunks;
+}
+
+}  // namespace
+
 RangeProgress::RangeProgress(state::BackfillRange range, KeySet only) : range_(std::move(range)) {
   if (!range_.complete) {
     pieces_.push_back(Piece{.lower = range_.lower, .upper = range_.upper, .only = std::move(only)});
@@ -49,20 +60,31 @@ void RangeProgress::again(std::uint64_t ticket, KeySet only) {
   }
 }
 
-bool RangeProgress::delivered(std::uint64_t ticket) {
+void RangeProgress::counted(std::uint64_t ticket, const RowCounts& counts) {
+  const auto found = find(ticket);
+  if (found != pieces_.end()) {
+    add(found->counts, counts);
+  }
+}
+
+std::optional<RowCounts> RangeProgress::delivered(std::uint64_t ticket, const RowCounts& counts) {
   const auto found = find(ticket);
   if (found == pieces_.end()) {
-    return false;
+    return std::nullopt;
   }
+  add(found->counts, counts);
   found->stage = Stage::kDurable;
-  bool moved = false;
+  std::optional<RowCounts> passed;
   while (!pieces_.empty() && pieces_.front().stage == Stage::kDurable) {
+    if (!passed) {
+      passed.emplace();
+    }
+    add(*passed, pieces_.front().counts);
     range_.lower = pieces_.front().upper;
     pieces_.pop_front();
-    moved = true;
   }
   range_.complete = pieces_.empty();
-  return moved;
+  return passed;
 }
 
 }  // namespace cdc::snapshot

@@ -14,12 +14,19 @@ namespace cdc::snapshot {
 
 using SharedView = std::shared_ptr<const postgres::SnapshotView>;
 
+struct RowCounts {
+  std::uint64_t read = 0;
+  std::uint64_t emitted = 0;
+  std::uint64_t dropped = 0;  // newer changes were in the stream
+  std::uint64_t chunks = 0;
+};
+
 // How far one range of a table is: which pieces of it are being read, are on their way through the
 // stream, or are to be read again; and up to where all of it is durable.
 //
 // Invariants  R1 the pieces lie side by side from the durable bound to the end of the range.
 //             R2 the durable bound moves over whole pieces in order, whatever the order in which
-//                they are delivered.
+//                they are delivered, and their counts with it.
 // Thread      One owner.
 class RangeProgress {
  public:
@@ -40,8 +47,11 @@ class RangeProgress {
   void read(std::uint64_t ticket, const std::string& next, bool last);
   // It must be read again; with `only`, for the sake of these rows alone.
   void again(std::uint64_t ticket, KeySet only = nullptr);
-  // It is durable. True when the durable bound moved.
-  bool delivered(std::uint64_t ticket);
+  // This much of it is durable, but it must be read again.
+  void counted(std::uint64_t ticket, const RowCounts& counts);
+  // It is durable. What lies below the durable bound now and did not before; nothing when it did
+  // not move.
+  std::optional<RowCounts> delivered(std::uint64_t ticket, const RowCounts& counts);
 
   // With the durable bound as its lower one.
   [[nodiscard]] const state::BackfillRange& range() const noexcept { return range_; }
@@ -61,6 +71,7 @@ class RangeProgress {
     KeySet only;
     Stage stage = Stage::kToRead;
     std::uint64_t ticket = 0;
+    RowCounts counts;
   };
 
   [[nodiscard]] std::deque<Piece>::iterator find(std::uint64_t ticket);

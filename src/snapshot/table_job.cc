@@ -55,26 +55,21 @@ DescribeJob TableJob::describe(std::uint64_t ticket, const std::string& publicat
                      .split = true};
 }
 
-// The ranges that there are can go on under this description.
-bool TableJob::fits(const Description& description) const {
+// The ranges that there are can go on under this description. A partition that is gone takes its
+// ranges with it; anything else that changed has the table begin again.
+bool TableJob::fits(const Description& description) {
   if (ranges_.empty() || record_.snapshot_id.empty()) {
     return false;
   }
+  if (description.table.parts.size() > 1 ||
+      (!description.table.parts.empty() && description.table.parts.front().oid != published_.oid)) {
+    std::erase_if(ranges_, [&description](const RangeProgress& progress) {
+      return find_part(description, progress.range().part_oid) == nullptr;
+    });
+  }
   return std::ranges::all_of(ranges_, [&description](const RangeProgress& progress) {
-    const state::BackfillRange& range = progress.range();
-    const postgres::SnapshotPart* part = find_part(description, range.part_oid);
-    if (part == nullptr) {
-      return false;
-    }
-    if (!description.table.by_key()) {
-      return part->signature == range.signature;
-    }
-    // Other columns may have come or gone, but a bound must be one of this key.
-    const auto fits_key = [&description](const std::string& bound) {
-      const auto values = postgres::decode_bound(bound);
-      return bound.empty() || (values && values->size() == description.table.key.size());
-    };
-    return fits_key(range.lower) && fits_key(range.upper);
+    const postgres::SnapshotPart* part = find_part(description, progress.range().part_oid);
+    return part != nullptr && part->signature == progress.range().signature;
   });
 }
 
@@ -106,6 +101,7 @@ void TableJob::begin(const Described& described, UnixMicros now) {
   record_.rows_total = total;
   chunks_ = 0;
   rows_seen_ = 0;
+  repairing_ = false;
   ranges_.clear();
   std::uint32_t number = 0;
   for (const postgres::SnapshotRange& range : described.ranges) {
@@ -209,21 +205,34 @@ const RangeProgress* TableJob::delivered(const Delivered& delivered) {
   if (out == out_.end()) {
     return nullptr;
   }
+  refusals = 0;
   RangeProgress& range = ranges_[out->second.range];
+  RowCounts counts{.emitted = delivered.emitted};
   if (!out->second.only) {
-    record_.rows_read += out->second.rows_read;
-    record_.rows_dropped += delivered.dropped;
-    ++record_.chunks;
+    counts.read = out->second.rows_read;
+    counts.dropped = delivered.dropped;
+    counts.chunks = 1;
   }
-  record_.rows_emitted += delivered.emitted;
   out_.erase(out);
   if (!delivered.missing.empty()) {
+    range.counted(delivered.ticket, counts);
     range.again(delivered.ticket,
                 std::make_shared<const std::unordered_set<std::uint64_t>>(delivered.missing.begin(),
                                                                           delivered.missing.end()));
     return nullptr;
   }
-  return range.delivered(delivered.ticket) && !repairing_ ? &range : nullptr;
+  const auto passed = range.delivered(delivered.ticket, counts);
+  if (!passed) {
+    return nullptr;
+  }
+  record_.rows_emitted += passed->emitted;
+  if (repairing_) {
+    return nullptr;
+  }
+  record_.rows_read += passed->read;
+  record_.rows_dropped += passed->dropped;
+  record_.chunks += passed->chunks;
+  return &range;
 }
 
 void TableJob::repair(const KeySet& keys) {

@@ -87,7 +87,9 @@ class TableJob {
   [[nodiscard]] bool is_out(std::uint64_t ticket) const { return out_.contains(ticket); }
 
   Phase phase = Phase::kWatching;
-  MonotonicTime retry_at;  // after a fault that may pass
+  MonotonicTime retry_at;              // after a fault that may pass
+  std::uint64_t finishing_ticket = 0;  // of the last word about it
+  unsigned refusals = 0;               // one after the other
 
  private:
   struct Out {
@@ -97,7 +99,7 @@ class TableJob {
     std::uint64_t rows_read = 0;
   };
 
-  [[nodiscard]] bool fits(const Description& description) const;
+  [[nodiscard]] bool fits(const Description& description);
   void begin(const Described& described, UnixMicros now);
   void adapt(const postgres::SnapshotChunk& chunk);
 

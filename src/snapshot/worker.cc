@@ -32,11 +32,6 @@ void Worker::give(Job job) {
   CDC_ASSERT(posted);
 }
 
-void Worker::stop() {
-  stop_.request();
-  thread_.join();
-}
-
 void Worker::run() {
   while (!stop_.requested()) {
     std::array<pollfd, 2> pollers{{{stop_.fd(), POLLIN, 0}, {jobs_.event().fd(), POLLIN, 0}}};

@@ -53,15 +53,20 @@ struct JobDone {
 
 // A thread with a connection of its own that does one job at a time. The connection is opened for
 // the first job and again after it broke; an idle worker closes it.
-// Thread: start, stop, give: the coordinator. Lifetime: config and inbox outlive the worker.
+// Thread: start, give, request_stop, join: the coordinator and its owner.
+// Lifetime: config and inbox outlive the worker.
 class Worker {
  public:
   Worker(std::size_t number, const config::Config& config, Inbox<JobDone>& done);
 
   void start();
   void give(Job job);
-  // Interrupts a job under way; returns when the thread has ended.
-  void stop();
+
+  // Interrupts a job under way and takes no other.
+  void request_stop() { stop_.request(); }
+
+  // Returns when the thread has ended.
+  void join() { thread_.join(); }
 
  private:
   void run();

@@ -86,7 +86,8 @@ class BackfillStore {
   [[nodiscard]] virtual Status begin(std::string_view source_id,
                                      const BackfillTable& table,
                                      const std::vector<BackfillRange>& ranges) = 0;
-  // After a durable chunk: the table's counters and one range, in one transaction.
+  // After a durable chunk: the table's counters and one range, in one transaction. Survives the
+  // process; a loss of power may take the latest of these back, and their chunks come again.
   [[nodiscard]] virtual Status advance(std::string_view source_id,
                                        const BackfillTable& table,
                                        const BackfillRange& range) = 0;

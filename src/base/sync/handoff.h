@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <utility>
 
 #include "base/sync/event_fd.h"
@@ -9,47 +11,55 @@ namespace cdc {
 
 // Passes whole batches from one thread to another, in order, without copying and without blocking.
 //
-// Purpose   One slot between a producer, which fills a batch, and a consumer, which drains one.
-//           Three buffers circulate: the producer's, the slot's, the consumer's. While one batch is
-//           being synced to disk the next waits in the slot and a third fills: group commit without
-//           a tuning knob.
+// Purpose   A few slots between a producer, which fills a batch, and a consumer, which drains one.
+//           While one batch is being synced to disk the next ones wait in their slots: group commit
+//           without a tuning knob.
 // States    free --try_put--> ready --try_take--> free; close() is final and is seen by the
-//           consumer only after the slot is empty.
-// Bounds    Three batches in all; a batch bounds its own bytes. A put never waits: the producer
-//           keeps filling, or stops reading its source and polls free_fd().
-// Thread    try_put, close, free_fd: the producer. try_take, ready_fd: the consumer.
+//           consumer only after all slots are empty.
+// Bounds    kSlots batches, the producer's and the consumer's; a batch bounds its own bytes. A put
+//           never waits: the producer keeps filling, or stops reading its source and polls
+//           free_event().
+// Memory    Batches circulate. As long as the consumer keeps up, the same few do, and stay warm.
+// Thread    try_put, close, free_event: the producer. try_take, ready_event: the consumer.
 template <class Batch>
 class Handoff {
  public:
+  static constexpr std::size_t kSlots = 4;
+
   enum class Take : unsigned char {
     kTaken,
     kEmpty,
     kClosed
   };
 
-  // Swaps `batch` into the slot and gives back an emptied one. False when the slot is still full.
+  // Swaps `batch` into a slot and gives back an emptied one. False when all slots are full.
   [[nodiscard]] bool try_put(Batch& batch) {
     {
       MutexLock lock(mutex_);
-      if (full_) {
+      if (ready_count_ == kSlots) {
         return false;
       }
-      std::swap(batch, slot_);
-      full_ = true;
+      if (ready_count_ == 0) {
+        first_ = emptied_;
+      }
+      std::swap(batch, slots_[(first_ + ready_count_) % kSlots]);
+      ++ready_count_;
     }
     ready_.signal();
     return true;
   }
 
-  // Swaps the waiting batch out; `batch` must hold an emptied one for the producer to reuse.
+  // Swaps the oldest waiting batch out; `batch` must hold an emptied one for the producer to reuse.
   [[nodiscard]] Take try_take(Batch& batch) {
     {
       MutexLock lock(mutex_);
-      if (!full_) {
+      if (ready_count_ == 0) {
         return closed_ ? Take::kClosed : Take::kEmpty;
       }
-      std::swap(batch, slot_);
-      full_ = false;
+      std::swap(batch, slots_[first_]);
+      emptied_ = first_;
+      first_ = (first_ + 1) % kSlots;
+      --ready_count_;
     }
     free_.signal();
     return Take::kTaken;
@@ -71,8 +81,10 @@ class Handoff {
 
  private:
   Mutex mutex_;
-  Batch slot_ CDC_GUARDED_BY(mutex_);
-  bool full_ CDC_GUARDED_BY(mutex_) = false;
+  std::array<Batch, kSlots> slots_ CDC_GUARDED_BY(mutex_);
+  std::size_t first_ CDC_GUARDED_BY(mutex_) = 0;  // oldest ready one
+  std::size_t ready_count_ CDC_GUARDED_BY(mutex_) = 0;
+  std::size_t emptied_ CDC_GUARDED_BY(mutex_) = 0;  // the latest
   bool closed_ CDC_GUARDED_BY(mutex_) = false;
   EventFd ready_;
   EventFd free_;

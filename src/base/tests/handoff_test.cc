@@ -22,17 +22,24 @@ void wait_for(EventFd& event) {
   event.drain();
 }
 
-TEST(Handoff, RefusesASecondBatchUntilTheFirstIsTaken) {
+TEST(Handoff, RefusesABatchWhenAllSlotsAreFull) {
   Handoff<Batch> handoff;
-  Batch first{1};
-  Batch second{2};
-  EXPECT_TRUE(handoff.try_put(first));
-  EXPECT_FALSE(handoff.try_put(second));
-  EXPECT_EQ(second, Batch{2});
+  for (std::size_t i = 0; i < Handoff<Batch>::kSlots; ++i) {
+    Batch batch{static_cast<int>(i)};
+    EXPECT_TRUE(handoff.try_put(batch));
+  }
+  Batch last{99};
+  EXPECT_FALSE(handoff.try_put(last));
+  EXPECT_EQ(last, Batch{99});
   Batch taken;
   EXPECT_EQ(handoff.try_take(taken), Take::kTaken);
-  EXPECT_EQ(taken, Batch{1});
-  EXPECT_TRUE(handoff.try_put(second));
+  EXPECT_EQ(taken, Batch{0});
+  EXPECT_TRUE(handoff.try_put(last));
+  for (const int wanted : {1, 2, 3, 99}) {
+    EXPECT_EQ(handoff.try_take(taken), Take::kTaken);
+    EXPECT_EQ(taken, Batch{wanted});
+  }
+  EXPECT_EQ(handoff.try_take(taken), Take::kEmpty);
 }
 
 TEST(Handoff, ReportsCloseAfterTheLastBatch) {

@@ -56,7 +56,7 @@ class SnapshotEmitterTest : public ::testing::Test {
     return exchange_.from_stream.take_all();
   }
 
-  // The journal takes what is handed on and makes it durable; gives the events.
+  // The journal takes what is handed on and makes it durable; gives the number of events.
   std::size_t make_durable() {
     EXPECT_TRUE(pipeline_.try_hand_on([](std::size_t) { return false; }));
     model::EventBatch batch;
@@ -169,6 +169,35 @@ TEST_F(SnapshotEmitterTest, FactsNeedNoJudgement) {
   emitter_.emit(pipeline_, Lsn{50});
   EXPECT_EQ(make_durable(), 1U);
   EXPECT_EQ(answers().size(), 1U);
+}
+
+TEST_F(SnapshotEmitterTest, EachTableOfABatchKeepsItsName) {
+  watch();
+  offer(1, Lsn{50}, 2);
+  auto fact = std::make_unique<snapshot::Offer>();
+  fact->rows.text().append("{}\n");
+  fact->rows.add_event(
+      {.table = fact->rows.add_table("other"), .operation = model::Operation::kControl});
+  send(std::move(fact));
+  offer(3, Lsn{50}, 2);
+  change(100, 1);  // the first row of each chunk is stale
+  emitter_.emit(pipeline_, Lsn{50});
+  const model::EventBatch& batch = pipeline_.batch();
+  ASSERT_EQ(batch.events().size(), 3U);
+  EXPECT_EQ(batch.tables()[batch.events()[0].table], "public.t");
+  EXPECT_EQ(batch.tables()[batch.events()[1].table], "other");
+  EXPECT_EQ(batch.tables()[batch.events()[2].table], "public.t");
+}
+
+TEST_F(SnapshotEmitterTest, NothingEntersAStreamThatHasNoPositionYet) {
+  auto fact = std::make_unique<snapshot::Offer>();
+  fact->rows.text().append("{}\n");
+  fact->rows.add_event(
+      {.table = fact->rows.add_table(""), .operation = model::Operation::kControl});
+  send(std::move(fact));
+  emitter_.emit(pipeline_, Lsn{0});
+  EXPECT_TRUE(pipeline_.batch().empty());
+  EXPECT_TRUE(emitter_.waits_for_stream(Lsn{0}));
 }
 
 TEST_F(SnapshotEmitterTest, PositionsGoUpWhateverIsBetween) {

@@ -211,17 +211,22 @@ TEST_F(AppenderTest, PausesOnAFullDiskAndResumes) {
     }
     EXPECT_EQ(appender.state(), AppenderState::kPaused);
     EXPECT_EQ(journal.durable_sequence().load(), 0U);
-    // The source can hand over one more batch, and must wait then.
-    batch = whole_batch(make_transaction(2, 2));
-    EXPECT_TRUE(handoff.try_put(batch));
-    batch = whole_batch(make_transaction(3, 1));
+    // The source can hand over some more batches, and must wait then.
+    constexpr std::size_t kMore = Handoff<model::EventBatch>::kSlots;
+    for (std::size_t i = 0; i < kMore; ++i) {
+      batch = whole_batch(make_transaction(2 + i, 1));
+      EXPECT_TRUE(handoff.try_put(batch));
+    }
+    batch = whole_batch(make_transaction(99, 1));
     EXPECT_FALSE(handoff.try_put(batch));
+    EXPECT_EQ(appender.durable_batches().load(), 0U);
     journal.fail_appends(std::nullopt);
-    while (journal.durable_sequence().load() < 5) {
+    while (journal.durable_sequence().load() < 3 + kMore) {
       wait_for(journal.synced);
     }
     appender.stop();
-    EXPECT_EQ(appender.batches(), 2U);
+    EXPECT_EQ(appender.batches(), 1 + kMore);
+    EXPECT_EQ(appender.durable_batches().load(), 1 + kMore);
     EXPECT_TRUE(failures_.empty());
   }
 }

@@ -19,12 +19,12 @@ TEST(RangeProgress, GoesThroughOneByOne) {
   EXPECT_FALSE(progress.next_task().has_value());
   progress.read(1, "a", false);
   EXPECT_EQ(progress.next_task()->lower, "a");
-  EXPECT_TRUE(progress.delivered(1));
+  EXPECT_TRUE(progress.delivered(1, {.read = 1}));
   EXPECT_EQ(progress.range().lower, "a");
   EXPECT_FALSE(progress.complete());
   progress.taken(2);
   progress.read(2, "b", true);
-  EXPECT_TRUE(progress.delivered(2));
+  EXPECT_TRUE(progress.delivered(2, {.read = 1}));
   EXPECT_TRUE(progress.complete());
   EXPECT_TRUE(progress.range().complete);
 }
@@ -35,9 +35,11 @@ TEST(RangeProgress, ABoundWaitsForWhatIsBeforeIt) {
   progress.read(1, "a", false);
   progress.taken(2);
   progress.read(2, "b", false);
-  EXPECT_FALSE(progress.delivered(2));
+  EXPECT_FALSE(progress.delivered(2, {.read = 1}));
   EXPECT_EQ(progress.range().lower, "");
-  EXPECT_TRUE(progress.delivered(1));
+  const auto passed = progress.delivered(1, {.read = 1});
+  ASSERT_TRUE(passed.has_value());
+  EXPECT_EQ(passed->read, 2U) << "counts go with the bound";
   EXPECT_EQ(progress.range().lower, "b");
 }
 
@@ -58,7 +60,7 @@ TEST(RangeProgress, WhatIsCompleteStaysSo) {
   RangeProgress progress({.lower = "z", .complete = true});
   EXPECT_TRUE(progress.complete());
   EXPECT_FALSE(progress.next_task().has_value());
-  EXPECT_FALSE(progress.delivered(7));
+  EXPECT_FALSE(progress.delivered(7, {}));
 }
 
 // Rows are the numbers 0 to 99; a bound "n" means that n rows lie below it.
@@ -94,7 +96,7 @@ TEST(RangeProgress, EveryRowIsDeliveredOnceInAnyOrder) {
         for (int row = piece->second.first; row < piece->second.second; ++row) {
           delivered.insert(row);
         }
-        static_cast<void>(progress.delivered(piece->first));
+        static_cast<void>(progress.delivered(piece->first, {}));
         for (int row = 0; row < number(progress.range().lower, 100); ++row) {
           ASSERT_TRUE(delivered.contains(row) || progress.range().lower.empty());
         }
