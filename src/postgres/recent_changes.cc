@@ -209,7 +209,8 @@ RecentChanges::Verdict RecentChanges::judge_whole_row(std::uint32_t table,
   const Table& known = found->second;
   // A subtransaction writes under an id of its own, which the stream does not tell; it is later
   // than that of the first transaction remembered. Equal rows that were here before are earlier.
-  if (known.written.contains(row_hash) && !is_before(writer, *known.first_writer)) {
+  if (known.written.contains(row_hash) && known.first_writer &&
+      !is_before(writer, *known.first_writer)) {
     return Verdict::kStale;
   }
   const Verdict verdict = judge(table, row_hash, view);

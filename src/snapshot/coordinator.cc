@@ -64,7 +64,7 @@ Coordinator::Coordinator(const config::Config& config,
       exchange_(exchange),
       options_(std::move(options)),
       limits_(limits_of(config)),
-      done_(2 * config.snapshot.workers),
+      done_(std::size_t{2} * config.snapshot.workers),
       requests_(kRequestsMax) {
   for (std::size_t i = 0; i < config.snapshot.workers; ++i) {
     workers_.push_back(std::make_unique<Worker>(i, config_, done_));
@@ -339,15 +339,15 @@ Status Coordinator::handle(JobDone& done) {
   if (!done.outcome) {
     return job_failed(*job, done.ticket, done.outcome.error());
   }
-  if (auto* described_table = std::get_if<Described>(&*done.outcome)) {
+  if (const auto* described_table = std::get_if<Described>(&*done.outcome)) {
     tickets_.erase(done.ticket);
-    return described(*job, std::move(*described_table));
+    return described(*job, *described_table);
   }
   return chunk_read(*job, done.ticket, std::get<postgres::SnapshotChunk>(*std::move(done.outcome)));
 }
 
-Status Coordinator::described(TableJob& job, Described described) {
-  if (!job.described(std::move(described), unix_now())) {
+Status Coordinator::described(TableJob& job, const Described& described) {
+  if (!job.described(described, unix_now())) {
     CDC_TRY(put_record(job.record()));
     return finish_if_read(job);
   }

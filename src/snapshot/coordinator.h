@@ -114,7 +114,7 @@ class Coordinator final : public Control {
 
   // ---- from the workers ----
   [[nodiscard]] Status handle(JobDone& done);
-  [[nodiscard]] Status described(TableJob& job, Described described);
+  [[nodiscard]] Status described(TableJob& job, const Described& described);
   [[nodiscard]] Status chunk_read(TableJob& job,
                                   std::uint64_t ticket,
                                   postgres::SnapshotChunk chunk);

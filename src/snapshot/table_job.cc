@@ -73,7 +73,7 @@ bool TableJob::fits(const Description& description) {
   });
 }
 
-bool TableJob::described(Described described, UnixMicros now) {
+bool TableJob::described(const Described& described, UnixMicros now) {
   describing_ = 0;
   stale_description_ = false;
   phase = Phase::kReading;
@@ -117,6 +117,7 @@ void TableJob::begin(const Described& described, UnixMicros now) {
 
 std::vector<state::BackfillRange> TableJob::ranges() const {
   std::vector<state::BackfillRange> ranges;
+  ranges.reserve(ranges_.size());
   for (const RangeProgress& progress : ranges_) {
     ranges.push_back(progress.range());
   }

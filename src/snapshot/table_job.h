@@ -47,7 +47,7 @@ class TableJob {
 
   // Takes the description. True: a backfill begins, from its first row (the ranges are new).
   // False: it goes on where it was.
-  [[nodiscard]] bool described(Described described, UnixMicros now);
+  [[nodiscard]] bool described(const Described& described, UnixMicros now);
 
   // ---- reading ----
   [[nodiscard]] std::optional<ReadJob> read_next(std::uint64_t ticket);
