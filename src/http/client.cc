@@ -32,7 +32,7 @@ std::string place_of(const Call& call) {
 beast::http::request<beast::http::string_body> request_of(const Call& call) {
   const bool is_post = call.method == Method::kPost;
   beast::http::request<beast::http::string_body> request{
-      is_post ? beast::http::verb::post : beast::http::verb::get, call.target, 11};
+      beast::http::string_to_verb(name_of(call.method)), call.target, 11};
   request.set(beast::http::field::host, place_of(call));
   request.set(beast::http::field::connection, "close");
   if (is_post) {

@@ -1,5 +1,7 @@
 #include "http/message.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "json/utf8.h"
 
@@ -10,6 +12,10 @@ std::string quoted(std::string_view text) {
   json::TextBuffer buffer;
   json::append_any_string(buffer, text);
   return std::string(buffer.view());
+}
+
+char lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
 }
 
 unsigned status_of(Errc code) noexcept {
@@ -28,7 +34,15 @@ unsigned status_of(Errc code) noexcept {
 }  // namespace
 
 std::string_view name_of(Method method) noexcept {
-  return method == Method::kGet ? "GET" : "POST";
+  constexpr std::string_view kNames[] = {"GET", "POST", "DELETE", "OPTIONS"};
+  return kNames[static_cast<std::uint8_t>(method)];
+}
+
+std::optional<std::string_view> Request::header(std::string_view name) const {
+  const auto found = std::ranges::find_if(headers, [&](const Field& field) {
+    return std::ranges::equal(field.name, name, {}, lower, lower);
+  });
+  return found == headers.end() ? std::nullopt : std::optional<std::string_view>(found->value);
 }
 
 Response error_response(unsigned status,

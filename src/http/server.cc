@@ -1,22 +1,32 @@
 #include "http/server.h"
 
+#include <array>
 #include <optional>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
+#include <boost/beast/http/serializer.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 
+#include "base/assert.h"
 #include "base/format.h"
 #include "http/target.h"
 
@@ -35,6 +45,10 @@ constexpr std::size_t kBufferBytesMax = 256U << 10U;
 // How long, and for how much, a client may still send after an answer that ends the connection.
 constexpr std::chrono::seconds kDrainTime{2};
 constexpr std::size_t kDrainBytesMax = 16U << 20U;
+// Memory for what a stream sends that an idle one may keep.
+constexpr std::size_t kIdleBytesMax = 4096;
+// What a client may still send while it is sent a stream, to be thrown away.
+constexpr std::size_t kIgnoredBytesMax = 64U << 10U;
 // After accept() failed, as it does when the process is out of descriptors.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
@@ -48,12 +62,14 @@ bool is_json(std::string_view content_type) {
 }
 
 // What a browser that was led here by another site could send, and what has no place at all.
-std::optional<Response> refusal_of(const Header& header, const Router::Match& match) {
+std::optional<Response> refusal_of(const Header& header,
+                                   const Router::Match& match,
+                                   bool any_host) {
   const auto hosts = header.count(beast::http::field::host);
   if (hosts > 1 || (hosts == 0 && header.version() >= 11)) {
     return error_response(400, "bad_request", "the request needs one Host header");
   }
-  if (hosts == 1 && !is_literal_host(view_of(header[beast::http::field::host]))) {
+  if (hosts == 1 && !any_host && !is_literal_host(view_of(header[beast::http::field::host]))) {
     return error_response(421,
                           "misdirected_request",
                           "the Host header names neither an IP address nor localhost",
@@ -79,6 +95,35 @@ std::optional<Response> refusal_of(const Header& header, const Router::Match& ma
                           "send Content-Type: application/json");
   }
   return std::nullopt;
+}
+
+Request request_of(Parser& parser, Router::Match& match) {
+  Request request{.parameter = std::move(match.parameter),
+                  .body = std::move(parser.get().body()),
+                  .target = std::string(view_of(parser.get().target())),
+                  .headers = {},
+                  .is_head = parser.get().method() == beast::http::verb::head};
+  for (const auto& field : parser.get()) {
+    request.headers.push_back({.name = std::string(view_of(field.name_string())),
+                               .value = std::string(view_of(field.value()))});
+  }
+  return request;
+}
+
+template <class Message>
+void set_headers(Message& message, const Response& response, bool keep_alive) {
+  message.result(response.status);
+  message.version(11);
+  message.set(beast::http::field::content_type, response.content_type);
+  message.set(beast::http::field::cache_control, "no-store");
+  message.set("X-Content-Type-Options", "nosniff");
+  if (!response.allow.empty()) {
+    message.set(beast::http::field::allow, response.allow);
+  }
+  for (const Field& field : response.headers) {
+    message.set(field.name, field.value);
+  }
+  message.keep_alive(keep_alive);
 }
 
 // The answer to a request that could not be read; nothing when there is nobody to answer.
@@ -124,7 +169,23 @@ class Server::Loop {
 
   void remove(Connection* connection);
 
+  void watch(int fd, std::function<void()> ready);
+  void every(std::chrono::milliseconds interval, std::function<void()> tick);
+
  private:
+  struct Watched {
+    asio::posix::stream_descriptor descriptor;
+    std::function<void()> ready;
+  };
+
+  struct Ticking {
+    asio::steady_timer timer;
+    std::chrono::milliseconds interval;
+    std::function<void()> tick;
+  };
+
+  void await(Watched& watched);
+  void await(Ticking& ticking);
   void accept();
   void take(Tcp::socket socket);
   void begin_stop(std::chrono::milliseconds grace);
@@ -138,6 +199,8 @@ class Server::Loop {
   Tcp::acceptor acceptor_{context_};
   asio::steady_timer accept_pause_{context_};
   asio::steady_timer grace_{context_};
+  std::vector<std::unique_ptr<Watched>> watched_;
+  std::vector<std::unique_ptr<Ticking>> ticking_;
 };
 
 // ---- Connection ---------------------------------------------------------------------------------
@@ -157,12 +220,15 @@ class Server::Loop::Connection : public std::enable_shared_from_this<Connection>
 
   // Closes now if no request is under way, after its answer otherwise.
   void finish() {
-    if (!is_busy_) {
+    if (!is_busy_ || source_) {
       close();
     }
   }
 
-  void close() { stream_.close(); }
+  void close() {
+    source_.reset();
+    stream_.close();
+  }
 
  private:
   void wait_for_request(std::chrono::milliseconds time) {
@@ -200,7 +266,7 @@ class Server::Loop::Connection : public std::enable_shared_from_this<Connection>
     }
     const Header& header = parser_->get();
     match_ = loop_.router().find(view_of(header.method_string()), view_of(header.target()));
-    if (const auto refusal = refusal_of(header, match_)) {
+    if (const auto refusal = refusal_of(header, match_, loop_.options().any_host)) {
       answer(*refusal, parser_->is_done() && parser_->keep_alive());
       return;
     }
@@ -215,9 +281,12 @@ class Server::Loop::Connection : public std::enable_shared_from_this<Connection>
       on_unreadable(code);
       return;
     }
-    const Request request{.parameter = std::move(match_.parameter),
-                          .body = std::move(parser_->get().body())};
-    answer((*match_.handler)(request), parser_->keep_alive());
+    const Response response = (*match_.handler)(request_of(*parser_, match_));
+    if (response.stream) {
+      answer_with_stream(response);
+    } else {
+      answer(response, parser_->keep_alive());
+    }
   }
 
   void on_unreadable(error_code code) {
@@ -228,14 +297,8 @@ class Server::Loop::Connection : public std::enable_shared_from_this<Connection>
 
   void answer(const Response& response, bool keep_alive) {
     keep_alive = keep_alive && !loop_.is_stopping();
-    response_ = {static_cast<beast::http::status>(response.status), 11};
-    response_.set(beast::http::field::content_type, response.content_type);
-    response_.set(beast::http::field::cache_control, "no-store");
-    response_.set("X-Content-Type-Options", "nosniff");
-    if (!response.allow.empty()) {
-      response_.set(beast::http::field::allow, response.allow);
-    }
-    response_.keep_alive(keep_alive);
+    response_ = {};
+    set_headers(response_, response, keep_alive);
     response_.content_length(response.body.size());
     if (parser_->get().method() != beast::http::verb::head) {
       response_.body() = response.body;
@@ -276,6 +339,126 @@ class Server::Loop::Connection : public std::enable_shared_from_this<Connection>
                             });
   }
 
+  // ---- Streams ----
+
+  // The header goes out alone and at once.
+  void answer_with_stream(const Response& response) {
+    source_ = response.stream;
+    source_->set_waker([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) {
+        self->wake();
+      }
+    });
+    set_headers(head_, response, false);
+    serializer_.emplace(head_);
+    is_writing_ = true;
+    stream_.expires_after(loop_.options().idle_time_max);
+    beast::http::async_write_header(
+        stream_, *serializer_, [self = shared_from_this()](error_code code, std::size_t) {
+          self->is_writing_ = false;
+          self->serializer_.reset();
+          if (code) {
+            self->close();
+          } else {
+            self->begin_stream();
+          }
+        });
+  }
+
+  void begin_stream() {
+    parser_.reset();
+    buffer_ = beast::flat_buffer(kBufferBytesMax);
+    auto& socket = stream_.socket();
+    error_code ignored;
+    static_cast<void>(socket.non_blocking(true, ignored));
+    static_cast<void>(socket.set_option(Tcp::no_delay(true), ignored));
+    // A peer that vanished without a word: the kernel gives up on what it does not acknowledge.
+    const auto time = static_cast<unsigned>(loop_.options().stall_time_max.count());
+    ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &time, sizeof time);
+    await_end();
+    pull();
+  }
+
+  // Many wakes make one pull.
+  void wake() {
+    if (std::exchange(is_woken_, true)) {
+      return;
+    }
+    asio::post(stream_.get_executor(), [self = shared_from_this()] {
+      self->is_woken_ = false;
+      self->pull();
+    });
+  }
+
+  void pull() {
+    if (!source_ || is_writing_) {
+      return;
+    }
+    sent_ = 0;
+    out_.clear();
+    const bool goes_on = source_->more(out_);
+    if (!out_.empty()) {
+      is_last_ = !goes_on;
+      send();
+    } else if (!goes_on) {
+      close();
+    } else if (out_.capacity() > kIdleBytesMax) {
+      out_ = {};
+    }
+  }
+
+  // Piece by piece, so that the time counts from the last piece that was taken.
+  void send() {
+    is_writing_ = true;
+    stream_.expires_after(loop_.options().stall_time_max);
+    stream_.async_write_some(asio::buffer(out_.data() + sent_, out_.size() - sent_),
+                             [self = shared_from_this()](error_code code, std::size_t bytes) {
+                               self->is_writing_ = false;
+                               self->on_sent(code, bytes);
+                             });
+  }
+
+  void on_sent(error_code code, std::size_t bytes) {
+    if (code) {
+      close();
+      return;
+    }
+    sent_ += bytes;
+    if (!source_) {
+      return;
+    }
+    if (sent_ < out_.size()) {
+      send();
+    } else if (is_last_) {
+      close();
+    } else {
+      pull();
+    }
+  }
+
+  // Only waiting takes no memory. What the client still says is of no interest but for its end.
+  void await_end() {
+    stream_.socket().async_wait(Tcp::socket::wait_read,
+                                [self = shared_from_this()](error_code code) {
+                                  if (!code && self->source_) {
+                                    self->look_for_end();
+                                  }
+                                });
+  }
+
+  void look_for_end() {
+    std::array<char, kReadBytes> ignored{};
+    error_code code;
+    const std::size_t bytes = stream_.socket().read_some(asio::buffer(ignored), code);
+    drained_bytes_ += bytes;
+    const bool is_open = !code || code == asio::error::would_block;
+    if (!is_open || drained_bytes_ > kIgnoredBytesMax) {
+      close();
+    } else {
+      await_end();
+    }
+  }
+
   Loop& loop_;
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_;
@@ -284,6 +467,14 @@ class Server::Loop::Connection : public std::enable_shared_from_this<Connection>
   beast::http::response<beast::http::string_body> response_;
   std::size_t drained_bytes_ = 0;
   bool is_busy_ = false;  // between the first byte of a request and the last of its answer
+  beast::http::response<beast::http::empty_body> head_;
+  std::optional<beast::http::serializer<false, beast::http::empty_body>> serializer_;
+  std::shared_ptr<Stream> source_;  // while the answer is a stream
+  std::string out_;                 // its last helping
+  std::size_t sent_ = 0;            // bytes of it that the socket has taken
+  bool is_writing_ = false;
+  bool is_woken_ = false;
+  bool is_last_ = false;
 };
 
 // ---- Loop, continued ----------------------------------------------------------------------------
@@ -317,6 +508,41 @@ Status Server::Loop::open() {
           "cannot listen on {} port {}: {}", options_.address, options_.port, code.message()),
       is_taken ? "another process listens there: stop it, or choose another port"
                : "choose an address of this machine and a port that this user may have");
+}
+
+void Server::Loop::watch(int fd, std::function<void()> ready) {
+  // A duplicate, so that closing it leaves the caller's alone.
+  const int own = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  CDC_ASSERT(own >= 0);
+  watched_.push_back(std::make_unique<Watched>(Watched{
+      .descriptor = asio::posix::stream_descriptor(context_, own), .ready = std::move(ready)}));
+  await(*watched_.back());
+}
+
+void Server::Loop::await(Watched& watched) {
+  watched.descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
+                                [this, &watched](error_code code) {
+                                  if (!code && !is_stopping_) {
+                                    watched.ready();
+                                    await(watched);
+                                  }
+                                });
+}
+
+void Server::Loop::every(std::chrono::milliseconds interval, std::function<void()> tick) {
+  ticking_.push_back(std::make_unique<Ticking>(Ticking{
+      .timer = asio::steady_timer(context_), .interval = interval, .tick = std::move(tick)}));
+  await(*ticking_.back());
+}
+
+void Server::Loop::await(Ticking& ticking) {
+  ticking.timer.expires_after(ticking.interval);
+  ticking.timer.async_wait([this, &ticking](error_code code) {
+    if (!code && !is_stopping_) {
+      ticking.tick();
+      await(ticking);
+    }
+  });
 }
 
 void Server::Loop::run() {
@@ -371,6 +597,8 @@ void Server::Loop::begin_stop(std::chrono::milliseconds grace) {
   error_code ignored;
   static_cast<void>(acceptor_.close(ignored));
   accept_pause_.cancel();
+  watched_.clear();
+  ticking_.clear();
   for (Connection* connection : connections_) {
     connection->finish();
   }
@@ -409,6 +637,14 @@ Result<std::unique_ptr<Server>> Server::listen(const ServerOptions& options, Rou
   CDC_TRY(loop->open());
   const std::uint16_t port = loop->port();
   return std::unique_ptr<Server>(new Server(std::move(loop), port));
+}
+
+void Server::watch(int fd, std::function<void()> ready) {
+  loop_->watch(fd, std::move(ready));
+}
+
+void Server::every(std::chrono::milliseconds interval, std::function<void()> tick) {
+  loop_->every(interval, std::move(tick));
 }
 
 void Server::start() {

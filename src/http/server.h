@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,15 +21,20 @@ struct ServerOptions {
   std::size_t connections_max = 64;
   std::chrono::milliseconds request_time_max{10'000};  // to send a request, once begun
   std::chrono::milliseconds idle_time_max{60'000};     // between requests, and to take an answer
+  std::chrono::milliseconds stall_time_max{30'000};    // for a stream's client to take anything
+  bool any_host = false;  // names are welcome too: something else keeps strangers' pages out
 };
 
 // An HTTP/1.1 server on one thread of its own.
 //
 // Purpose  Answers requests by the handlers of a router, and everything else by an error whose body
-//          is JSON. It trusts nobody who can reach it: there is no authentication here.
+//          is JSON. Who may ask what is for the handlers to say.
 // Guards   Against pages of other sites in a browser on the same machine: a request whose Host is
-//          neither an IP address nor localhost is refused, and so is a POST that is not
-//          application/json, which no page can send elsewhere without asking first.
+//          neither an IP address nor localhost is refused unless `any_host`, and so is a POST that
+//          is not application/json, which no page can send elsewhere without asking first.
+// Streams  An answer without an end is sent until the connection closes, which ends it for the
+//          client. A client that goes away, or that takes nothing for `stall_time_max`, is closed
+//          at once, however much there is to send.
 // Bounds   ServerOptions. A connection too many is told so and closed.
 // Thread   All but the handlers: the owner. Handlers run on the server's thread, one at a time, and
 //          must be quick.
@@ -43,9 +49,15 @@ class Server {
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
+  // Before start(): `ready` is called on the server's thread whenever `fd` can be read, and empties
+  // it. `fd` stays the caller's and outlives the server.
+  void watch(int fd, std::function<void()> ready);
+  // Before start(): `tick` is called on the server's thread again and again.
+  void every(std::chrono::milliseconds interval, std::function<void()> tick);
+
   void start();
-  // Accepts no more, finishes requests that are being sent or answered, and closes what is still
-  // open after `grace`. Returns when all is closed.
+  // Accepts no more, ends streams, finishes requests that are being sent or answered, and closes
+  // what is still open after `grace`. Returns when all is closed.
   void stop(std::chrono::milliseconds grace);
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <arpa/inet.h>
 
@@ -16,11 +17,12 @@ int digit_of(char c) noexcept {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-std::optional<std::string> decode_segment(std::string_view text) {
+// `plus` is what a plus sign stands for.
+std::optional<std::string> decode(std::string_view text, char plus) {
   std::string decoded;
   decoded.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
+    char c = text[i] == '+' ? plus : text[i];
     if (c == '%') {
       const int high = i + 1 < text.size() ? digit_of(text[i + 1]) : -1;
       const int low = i + 2 < text.size() ? digit_of(text[i + 2]) : -1;
@@ -73,7 +75,7 @@ std::optional<std::vector<std::string>> path_segments(std::string_view target) {
   std::size_t begin = 1;
   for (;;) {
     const std::size_t end = std::min(path.find('/', begin), path.size());
-    auto segment = decode_segment(path.substr(begin, end - begin));
+    auto segment = decode(path.substr(begin, end - begin), '+');
     if (!segment) {
       return std::nullopt;
     }
@@ -83,6 +85,29 @@ std::optional<std::vector<std::string>> path_segments(std::string_view target) {
     }
     begin = end + 1;
   }
+}
+
+std::optional<std::vector<Parameter>> query_parameters(std::string_view target) {
+  target = target.substr(0, target.find('#'));
+  const std::size_t mark = std::min(target.find('?'), target.size());
+  std::string_view query = target.substr(std::min(mark + 1, target.size()));
+  std::vector<Parameter> parameters;
+  while (!query.empty()) {
+    const std::size_t end = std::min(query.find('&'), query.size());
+    const std::string_view part = query.substr(0, end);
+    query.remove_prefix(std::min(end + 1, query.size()));
+    if (part.empty()) {
+      continue;
+    }
+    const std::size_t equals = std::min(part.find('='), part.size());
+    auto name = decode(part.substr(0, equals), ' ');
+    auto value = decode(part.substr(std::min(equals + 1, part.size())), ' ');
+    if (!name || !value || parameters.size() == kParametersMax) {
+      return std::nullopt;
+    }
+    parameters.push_back({.name = std::move(*name), .value = std::move(*value)});
+  }
+  return parameters;
 }
 
 std::string encode_segment(std::string_view text) {

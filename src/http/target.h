@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,7 +12,17 @@ namespace cdc::http {
 // "b/c". The query is left out. Nothing for any other form, a broken escape, or a NUL.
 [[nodiscard]] std::optional<std::vector<std::string>> path_segments(std::string_view target);
 
-// A text as one segment of a path.
+struct Parameter {
+  std::string name;
+  std::string value;
+};
+
+// The parameters in the query of a request target, decoded ("a=b%20c&d+e" is a: "b c" and "d e":
+// ""), in their order. Nothing when there is a broken escape, a NUL, or more than kParametersMax.
+inline constexpr std::size_t kParametersMax = 64;
+[[nodiscard]] std::optional<std::vector<Parameter>> query_parameters(std::string_view target);
+
+// A text as one segment of a path, or as a name or value in a query.
 [[nodiscard]] std::string encode_segment(std::string_view text);
 
 // Whether a Host header names this machine in a way that no foreign name server can point here: an

@@ -1,5 +1,5 @@
 // Reads arbitrary text as a request target and as a Host header. Segments that come out must
-// survive being encoded again, and a router must find the same for both spellings.
+// survive being encoded again, parameters of the query too, and a router must find the same for both spellings.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,6 +20,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return made;
   }();
   const Router::Match match = router.find("GET", text);
+  if (const auto parameters = query_parameters(text)) {
+    std::string query = "/?";
+    for (const Parameter& each : *parameters) {
+      query += encode_segment(each.name) + "=" + encode_segment(each.value) + "&";
+    }
+    const auto again = query_parameters(query);
+    CDC_ASSERT(again.has_value() && again->size() == parameters->size());
+    for (std::size_t i = 0; i < again->size(); ++i) {
+      CDC_ASSERT((*again)[i].name == (*parameters)[i].name);
+      CDC_ASSERT((*again)[i].value == (*parameters)[i].value);
+    }
+  }
   const auto segments = path_segments(text);
   CDC_ASSERT(segments.has_value() != match.is_malformed);
   if (!segments) {

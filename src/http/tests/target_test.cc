@@ -70,5 +70,34 @@ TEST(IsLiteralHost, RefusesNamesAndNoise) {
   EXPECT_FALSE(is_literal_host(std::string_view("127.0.0.1\0.example.com", 22)));
 }
 
+std::string parameters_of(std::string_view target) {
+  const auto parameters = query_parameters(target);
+  if (!parameters) {
+    return "malformed";
+  }
+  std::string text;
+  for (const Parameter& each : *parameters) {
+    text += "[" + each.name + "=" + each.value + "]";
+  }
+  return text;
+}
+
+TEST(Target, Parameters) {
+  EXPECT_EQ(parameters_of("/events"), "");
+  EXPECT_EQ(parameters_of("/events?"), "");
+  EXPECT_EQ(parameters_of("/?a=b&c"), "[a=b][c=]");
+  EXPECT_EQ(parameters_of("/?a=b+c%20d%2B&a=%C3%A4&&=x#y=z"), "[a=b c d+][a=\xC3\xA4][=x]");
+  EXPECT_EQ(parameters_of("/?a=b=c?d"), "[a=b=c?d]");
+  EXPECT_EQ(parameters_of("/?a=%"), "malformed");
+  EXPECT_EQ(parameters_of("/?%0=1"), "malformed");
+  EXPECT_EQ(parameters_of("/?a=%00"), "malformed");
+  std::string many = "/?";
+  for (std::size_t i = 0; i < kParametersMax; ++i) {
+    many += "a&";
+  }
+  EXPECT_NE(parameters_of(many), "malformed");
+  EXPECT_EQ(parameters_of(many + "a"), "malformed");
+}
+
 }  // namespace
 }  // namespace cdc::http
