@@ -1,5 +1,6 @@
 // Reads arbitrary text as a request target and as a Host header. Segments that come out must
-// survive being encoded again, parameters of the query too, and a router must find the same for both spellings.
+// survive being encoded again, those of the query too, and a router must find the same for both
+// spellings.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// Proves over real sockets that an answer without an end is sent as its stream has more, is ended by
-// either side at once, and that a client that takes nothing is closed and costs the others nothing.
+// Proves over real sockets that an answer without an end is sent as its stream has more, ends by
+// either side at once, and that a client that takes nothing is closed and costs others nothing.
 #include "http/stream.h"
 
 #include <memory>
