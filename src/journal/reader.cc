@@ -50,6 +50,8 @@ class Reader::Impl {
     return std::nullopt;
   }
 
+  void release_memory() noexcept { window_.release(); }
+
   Sequence oldest() const { return segments_.snapshot()->front().header.first; }
 
  private:
@@ -185,6 +187,10 @@ Reader::~Reader() = default;
 
 Result<std::optional<FrameView>> Reader::next(Sequence limit) {
   return impl_->next(limit);
+}
+
+void Reader::release_memory() noexcept {
+  impl_->release_memory();
 }
 
 Sequence Reader::oldest() const {

@@ -40,6 +40,8 @@ class Reader {
   // `limit`; nullopt when there is none yet. kNotFound: retention has deleted the position (see
   // oldest()). kCorrupt: a checked frame fails its checks.
   [[nodiscard]] Result<std::optional<FrameView>> next(Sequence limit);
+  // Gives the buffer back until the next call of next(); a view of it ends.
+  void release_memory() noexcept;
   // Sequence of the oldest event that is still there.
   [[nodiscard]] Sequence oldest() const;
 

@@ -21,6 +21,12 @@ void FileWindow::forget() noexcept {
   }
 }
 
+void FileWindow::release() noexcept {
+  forget();
+  buffer_.reset();
+  capacity_ = 0;
+}
+
 Result<std::string_view> FileWindow::at(std::uint64_t offset, std::size_t size) {
   const bool inside = offset >= start_ && offset - start_ + size <= size_;
   if (!inside) {

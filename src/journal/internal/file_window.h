@@ -28,6 +28,8 @@ class FileWindow {
   void attach(const File* file) noexcept;
   // Drops what was read: the file may have changed since.
   void forget() noexcept;
+  // The same, and gives all memory back.
+  void release() noexcept;
   // `size` bytes from `offset`, or fewer at the end of the file.
   [[nodiscard]] Result<std::string_view> at(std::uint64_t offset, std::size_t size);
 
