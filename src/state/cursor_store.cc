@@ -28,6 +28,13 @@ CREATE TABLE consumer_cursors (
 ) WITHOUT ROWID;
 )";
 
+internal::DatabaseOptions options_of(const std::filesystem::path& path) {
+  return {.path = path,
+          .schema_version = 1,
+          .schema = std::string(kSchema),
+          .sync_every_commit = false};
+}
+
 constexpr std::size_t kLanesBytes = kLaneCount * sizeof(std::uint64_t);
 
 std::string encode_lanes(const Cursor& cursor) {
@@ -119,11 +126,13 @@ class SqliteCursorStore final : public CursorStore {
 }  // namespace
 
 Result<std::unique_ptr<CursorStore>> CursorStore::open(const std::filesystem::path& path) {
-  CDC_ASSIGN(auto database,
-             Database::open({.path = path,
-                             .schema_version = 1,
-                             .schema = std::string(kSchema),
-                             .sync_every_commit = false}));
+  CDC_ASSIGN(auto database, Database::open(options_of(path)));
+  return std::make_unique<SqliteCursorStore>(std::move(database));
+}
+
+Result<std::unique_ptr<CursorStore>> CursorStore::open_read_only(
+    const std::filesystem::path& path) {
+  CDC_ASSIGN(auto database, Database::open_read_only(options_of(path)));
   return std::make_unique<SqliteCursorStore>(std::move(database));
 }
 

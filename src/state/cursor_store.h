@@ -34,6 +34,9 @@ struct NamedCursor {
 class CursorStore {
  public:
   [[nodiscard]] static Result<std::unique_ptr<CursorStore>> open(const std::filesystem::path& path);
+  // For a look from outside while the process runs, or after; kNotFound without a file.
+  [[nodiscard]] static Result<std::unique_ptr<CursorStore>> open_read_only(
+      const std::filesystem::path& path);
   virtual ~CursorStore() = default;
 
   [[nodiscard]] virtual Result<std::optional<Cursor>> load(std::string_view consumer) = 0;
