@@ -77,6 +77,11 @@ class AckWindow {
   // The last event that was submitted or skipped.
   [[nodiscard]] Sequence submitted_through() const noexcept { return submitted_through_; }
 
+  // Everything up to here is acknowledged or was skipped.
+  [[nodiscard]] Sequence settled_through() const noexcept {
+    return entries_.empty() ? submitted_through_ : Sequence{entries_.front().sequence.value - 1};
+  }
+
   [[nodiscard]] bool is_idle() const noexcept { return entries_.empty(); }
 
   [[nodiscard]] std::size_t events_in_flight() const noexcept { return entries_.size(); }

@@ -91,7 +91,12 @@ Status SinkWorker::serve() {
       return {};
     }
     limit_ = Sequence{durable_.load()};
+    if (timed_.value == 0 && limit_ > window_.settled_through()) {
+      timed_ = limit_;
+      timed_since_ = monotonic_now();
+    }
     const Result<Step> step = advance();
+    publish_figures();
     if (window_.acknowledged_count() != acknowledged_count_) {
       acknowledged_count_ = window_.acknowledged_count();
       backoff_.reset();
@@ -101,6 +106,17 @@ Status SinkWorker::serve() {
     if (is_over) {
       return {};
     }
+  }
+}
+
+void SinkWorker::publish_figures() {
+  const Sequence settled = window_.settled_through();
+  figures_.acknowledged.set(settled.value);
+  figures_.delivered.add(window_.acknowledged_count() - acknowledged_count_);
+  if (timed_.value != 0 && settled >= timed_) {
+    const auto delay = std::chrono::ceil<std::chrono::microseconds>(monotonic_now() - timed_since_);
+    figures_.delay_micros.observe(static_cast<std::uint64_t>(delay.count()));
+    timed_ = {};
   }
 }
 
@@ -142,6 +158,7 @@ Status SinkWorker::open() {
   saved_at_ = monotonic_now();
   window_ = AckWindow(options_.in_flight, saved_);
   passed_.publish(saved_.lowest().value);
+  figures_.acknowledged.set(saved_.lowest().value);
   seek(Sequence{saved_.lowest().value + 1});
   return {};
 }
@@ -259,6 +276,7 @@ bool SinkWorker::is_wanted(std::size_t i) const {
 
 Status SinkWorker::back_off(const Error& error) {
   const milliseconds delay = backoff_.next();
+  figures_.deliver_errors.add(1);
   log::warn(
       "delivery failed and will be tried again",
       {{"consumer", options_.consumer}, {"error", error.to_string()}, {"delay_ms", delay.count()}});
@@ -325,6 +343,7 @@ Status SinkWorker::save_cursor() {
     if (saved.error().code != Errc::kNoSpace && !saved.error().is_retryable()) {
       return fail(with_context(saved.error(), "cursor of consumer " + options_.consumer));
     }
+    figures_.flush_errors.add(1);
     if (!std::exchange(save_failing_, true)) {
       log::warn("cannot save the cursor for now",
                 {{"consumer", options_.consumer}, {"error", saved.error().to_string()}});
@@ -332,6 +351,7 @@ Status SinkWorker::save_cursor() {
     return {};
   }
   save_failing_ = false;
+  figures_.cursors_saved.add(1);
   saved_ = cursor;
   passed_.publish(cursor.lowest().value);
   return {};

@@ -17,6 +17,7 @@
 #include "base/sync/thread.h"
 #include "base/sync/watermark.h"
 #include "delivery/ack_window.h"
+#include "delivery/delivery_figures.h"
 #include "delivery/sink.h"
 #include "journal/journal.h"
 #include "journal/reader.h"
@@ -46,8 +47,8 @@ enum class StartAt : std::uint8_t {
 //             D3 the worker only waits in poll(), and never for something it cannot use: while the
 //                sink is full, new events do not wake it.
 // Bounds      AckWindow::Limits in flight and one frame of the journal in the reader.
-// Thread      start(), stop(), join() from the owner; passed() from any; EndHandler is called on
-//             the worker's thread as its last act and must not join().
+// Thread      start(), stop(), join() from the owner; passed(), figures() from any; EndHandler is
+//             called on the worker's thread as its last act and must not join().
 // Lifetime    journal, cursors and sink outlive the worker. The destructor stops without delay.
 class SinkWorker {
  public:
@@ -81,6 +82,10 @@ class SinkWorker {
   // cursor is loaded.
   [[nodiscard]] Sequence passed() const noexcept { return Sequence{passed_.load()}; }
 
+  [[nodiscard]] const DeliveryFigures& figures() const noexcept { return figures_; }
+
+  [[nodiscard]] const std::string& consumer() const noexcept { return options_.consumer; }
+
  private:
   // What the loop does next.
   enum class Step : std::uint8_t {
@@ -104,6 +109,7 @@ class SinkWorker {
   [[nodiscard]] Result<bool> load_frame();
   [[nodiscard]] bool skip_unwanted();
   [[nodiscard]] std::size_t wanted_end() const;
+  void publish_figures();
   [[nodiscard]] bool is_wanted(std::size_t i) const;
   [[nodiscard]] Status back_off(const Error& error);
   void seek(Sequence next);
@@ -123,6 +129,7 @@ class SinkWorker {
   std::optional<StopRequest> stop_request_ CDC_GUARDED_BY(mutex_);
   EventFd stop_event_;
   Watermark passed_;
+  DeliveryFigures figures_;
 
   // Below: the worker's thread only.
   Watermark::Reader durable_;
@@ -135,6 +142,9 @@ class SinkWorker {
   state::Cursor saved_;
   MonotonicTime saved_at_;
   std::uint64_t acknowledged_count_ = 0;  // when the back-off was last reset
+  // The event whose delivery is being timed; zero: none.
+  Sequence timed_;
+  MonotonicTime timed_since_;
   bool sink_started_ = false;
   bool save_failing_ = false;
 

@@ -108,6 +108,10 @@ bool Appender::append_one() {
   frames_.add(frames_of(batch_));
   events_.add(batch_.events().size());
   bytes_.add(batch_.bytes());
+  batch_bytes_.observe(batch_.bytes());
+  if (group_commit_.value == 0) {
+    group_commit_ = batch_.first_commit();
+  }
   group_bytes_ += batch_.bytes();
   group_open_ = true;
   batch_.reset(false, options_.batch_keep_bytes);
@@ -120,13 +124,25 @@ bool Appender::sync_group() {
   if (!std::exchange(group_open_, false)) {
     return true;
   }
+  const MonotonicTime begin = monotonic_now();
   if (auto synced = journal_.sync(); !synced) {
     fail_for_good(synced.error());
     return false;
   }
   syncs_.add(1);
+  observe_sync(begin);
   durable_batches_.publish(batches_.load());
   return true;
+}
+
+// Clocks of two machines differ: a commit that seems to lie ahead counts as one of this moment.
+void Appender::observe_sync(MonotonicTime begin) {
+  const auto took = std::chrono::ceil<std::chrono::microseconds>(monotonic_now() - begin);
+  sync_micros_.observe(static_cast<std::uint64_t>(took.count()));
+  if (const UnixMicros commit = std::exchange(group_commit_, {}); commit.value != 0) {
+    const std::int64_t age = unix_now().value - commit.value;
+    commit_micros_.observe(static_cast<std::uint64_t>(std::max<std::int64_t>(age, 0)));
+  }
 }
 
 // Failing to delete is worth a warning; whether the journal can go on, the next append tells.

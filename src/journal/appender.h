@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "base/metrics.h"
 #include "base/sync/counter.h"
 #include "base/sync/handoff.h"
 #include "base/sync/level.h"
@@ -79,6 +80,14 @@ class Appender {
 
   [[nodiscard]] std::uint64_t syncs() const noexcept { return syncs_.load(); }
 
+  // Microseconds that a sync took; bytes of a batch; microseconds from a commit at the source, by
+  // the server's clock, until it was durable here, once for each sync.
+  [[nodiscard]] const metrics::Histogram& sync_micros() const noexcept { return sync_micros_; }
+
+  [[nodiscard]] const metrics::Histogram& batch_bytes() const noexcept { return batch_bytes_; }
+
+  [[nodiscard]] const metrics::Histogram& commit_micros() const noexcept { return commit_micros_; }
+
  private:
   enum class Outcome : unsigned char {
     kMore,
@@ -91,6 +100,7 @@ class Appender {
   [[nodiscard]] Outcome append_group();
   [[nodiscard]] bool append_one();
   [[nodiscard]] bool sync_group();
+  void observe_sync(MonotonicTime begin);
   void retain_if_due();
   void pause(const Error& error);
   void resume();
@@ -107,6 +117,7 @@ class Appender {
   bool holding_ = false;  // batch_ was taken and is not in the journal yet
   std::size_t group_bytes_ = 0;
   bool group_open_ = false;  // something was appended since the last sync
+  UnixMicros group_commit_;  // the oldest commit of the group; zero: none
   MonotonicTime retention_due_;
 
   Watermark durable_batches_;
@@ -116,6 +127,9 @@ class Appender {
   Counter events_;
   Counter bytes_;
   Counter syncs_;
+  metrics::Histogram sync_micros_{metrics::duration_bounds()};
+  metrics::Histogram batch_bytes_{metrics::size_bounds()};
+  metrics::Histogram commit_micros_{metrics::duration_bounds()};
   StopSignal stop_;
   Thread thread_;
 };

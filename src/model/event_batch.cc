@@ -35,6 +35,7 @@ void EventBatch::reset(bool continues, std::size_t keep_bytes) {
   boundary_text_size_ = 0;
   event_text_end_ = 0;
   acknowledge_ = Lsn{};
+  first_commit_ = {};
   continues_ = continues;
 }
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/ids.h"
 #include "json/text_buffer.h"
 #include "model/operation.h"
@@ -60,6 +61,14 @@ class EventBatch {
   // position of a stream that has nothing for us.
   void mark_boundary(Lsn acknowledge) noexcept;
 
+  // When a transaction that ends in the batch committed. The first one is kept: it has waited the
+  // longest.
+  void note_commit(UnixMicros time) noexcept {
+    if (first_commit_.value == 0) {
+      first_commit_ = time;
+    }
+  }
+
   // Forgets the events behind boundary(): their transaction was abandoned.
   void drop_tail() noexcept;
 
@@ -81,6 +90,9 @@ class EventBatch {
 
   [[nodiscard]] Lsn acknowledge() const noexcept { return acknowledge_; }
 
+  // Zero: no transaction with events ends here.
+  [[nodiscard]] UnixMicros first_commit() const noexcept { return first_commit_; }
+
   [[nodiscard]] bool continues() const noexcept { return continues_; }
 
   // Nothing to write: no event and no position.
@@ -101,6 +113,7 @@ class EventBatch {
   std::size_t boundary_text_size_ = 0;
   std::size_t event_text_end_ = 0;
   Lsn acknowledge_;
+  UnixMicros first_commit_;
   bool continues_ = false;
 };
 

@@ -22,7 +22,8 @@ std::string slots_sql(int version, std::string_view condition) {
   return cdc::format(
       "SELECT s.slot_name, s.plugin, s.database, s.slot_type = 'logical', s.temporary, s.two_phase,"
       " s.active_pid, s.confirmed_flush_lsn, s.wal_status,"
-      " pg_catalog.pg_wal_lsn_diff(e.wal_end, s.restart_lsn)::bigint, s.safe_wal_size, {}"
+      " pg_catalog.pg_wal_lsn_diff(e.wal_end, s.restart_lsn)::bigint, s.safe_wal_size, {},"
+      " e.wal_end"
       " FROM pg_catalog.pg_replication_slots s,"
       " (SELECT CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn()"
       " ELSE pg_catalog.pg_current_wal_lsn() END AS wal_end) e {} ORDER BY s.slot_name",
@@ -46,6 +47,7 @@ SlotRow parse_slot(const QueryResult& result, int row) {
       .invalidation_reason = std::string{result.text(row, 11)},
       .retained_bytes = result.integer(row, 9),
       .safe_bytes = result.integer(row, 10),
+      .wal_end = parse_lsn(result.text(row, 14)).value_or(Lsn{}),
   };
   if (const auto pid = result.integer(row, 6)) {
     slot.active_pid = static_cast<int>(*pid);

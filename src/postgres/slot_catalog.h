@@ -28,6 +28,7 @@ struct SlotRow {
   std::string invalidation_reason;             // server 16 and later
   std::optional<std::int64_t> retained_bytes;  // WAL kept for it; none when that cannot be told
   std::optional<std::int64_t> safe_bytes;      // WAL until it is lost; none without a limit
+  Lsn wal_end;                                 // of the server, at that moment
 
   [[nodiscard]] bool lost() const noexcept {
     return wal_status == "lost" || !invalidation_reason.empty();

@@ -149,6 +149,7 @@ Status TransactionDecoder::begin(std::string_view message) {
 Status TransactionDecoder::open_transaction(const TransactionInfo& transaction) {
   in_transaction_ = true;
   commit_lsn_ = transaction.commit_lsn;
+  commit_time_ = transaction.commit_time;
   xid_ = transaction.xid;
   row_index_ = 0;
   emitted_ = 0;
@@ -195,6 +196,9 @@ void TransactionDecoder::close_transaction(Lsn end, model::EventBatch& batch) {
   // one that was handed on in parts needs its end written in any case.
   if (!batch.events().empty() || handed_ > 0) {
     batch.mark_boundary(done_);
+  }
+  if (emitted_ > 0) {
+    batch.note_commit(commit_time_);
   }
   handed_ = 0;
 }

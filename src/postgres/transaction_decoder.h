@@ -157,6 +157,7 @@ class TransactionDecoder {
   bool in_transaction_ = false;
   bool skipping_ = false;
   Lsn commit_lsn_;         // of the open transaction
+  UnixMicros commit_time_;
   std::uint32_t xid_ = 0;  // likewise
   std::uint64_t row_index_ = 0;
   std::uint64_t emitted_ = 0;  // events of the open transaction, those of earlier tries included

@@ -114,6 +114,20 @@ TEST(AckWindow, ABarrierHoldsEveryLane) {
   EXPECT_EQ(window.cursor(), cursor_at(3));
 }
 
+TEST(AckWindow, SettledThroughStandsBeforeTheFirstEventInFlight) {
+  AckWindow window(kWide, cursor_at(10));
+  EXPECT_EQ(window.settled_through(), Sequence{10});
+  const Frame frame(11, {in_lane(1), in_lane(2), in_lane(3)});
+  take_all(window, frame);
+  EXPECT_EQ(window.settled_through(), Sequence{10});
+  window.acknowledge(Sequence{12});
+  EXPECT_EQ(window.settled_through(), Sequence{10});
+  window.acknowledge(Sequence{11});
+  EXPECT_EQ(window.settled_through(), Sequence{12});
+  window.acknowledge(Sequence{13});
+  EXPECT_EQ(window.settled_through(), Sequence{13});
+}
+
 TEST(AckWindow, TellsWhatAStartCursorCovers) {
   Cursor start = cursor_at(2);
   start.lanes[7] = Sequence{5};

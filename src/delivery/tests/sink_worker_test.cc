@@ -173,6 +173,27 @@ TEST_F(SinkWorkerTest, DeliversWhatBecomesDurableWhileItRuns) {
   EXPECT_EQ(sink_.sequences, range(1, 50));
 }
 
+TEST_F(SinkWorkerTest, FiguresTellWhatWasAcknowledged) {
+  const auto worker = make_worker(options());
+  worker->start();
+  for (std::uint64_t i = 1; i <= 5; ++i) {
+    journal_.commit(10);
+    cursors_.await_lowest("c", Sequence{10 * i});
+  }
+  const DeliveryFigures& figures = worker->figures();
+  EXPECT_EQ(figures.acknowledged.load(), 50U);
+  EXPECT_EQ(figures.delivered.load(), 50U);
+  worker->stop(monotonic_now() + 120s);
+  worker->join();
+  EXPECT_GE(figures.cursors_saved.load(), 4U);  // the last one is counted after it is seen
+  EXPECT_EQ(figures.deliver_errors.load(), 0U);
+  std::uint64_t timed = 0;
+  for (std::size_t i = 0; i <= figures.delay_micros.bounds().size(); ++i) {
+    timed += figures.delay_micros.in_range(i);
+  }
+  EXPECT_EQ(timed, 5U);
+}
+
 TEST_F(SinkWorkerTest, GoesOnBehindTheSavedCursor) {
   journal_.commit(10);
   run_to_end();

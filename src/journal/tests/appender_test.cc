@@ -153,6 +153,38 @@ TEST_F(AppenderTest, AppendsAndSyncs) {
   EXPECT_EQ(appender.syncs(), 1U);
 }
 
+std::uint64_t count_of(const metrics::Histogram& histogram) {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i <= histogram.bounds().size(); ++i) {
+    count += histogram.in_range(i);
+  }
+  return count;
+}
+
+TEST_F(AppenderTest, MeasuresBatchesSyncsAndCommits) {
+  Appender appender(journal_, handoff_, options());
+  appender.start();
+  model::EventBatch batch = whole_batch(make_transaction(1, 3));
+  const std::size_t bytes = batch.bytes();
+  batch.note_commit(UnixMicros{unix_now().value - 3'000'000});
+  batch.note_commit(unix_now());  // the first one counts
+  put(std::move(batch));
+  wait_for(journal_.synced);
+  put(position_batch(Lsn{900}));
+  wait_for(journal_.synced);
+  batch = whole_batch(make_transaction(2, 1));
+  batch.note_commit(UnixMicros{unix_now().value + 60'000'000});  // by a clock ahead of ours
+  put(std::move(batch));
+  wait_for(journal_.synced);
+  appender.stop();
+  EXPECT_EQ(count_of(appender.batch_bytes()), 3U);
+  EXPECT_GT(appender.batch_bytes().sum(), bytes);
+  EXPECT_EQ(count_of(appender.sync_micros()), 3U);
+  EXPECT_EQ(count_of(appender.commit_micros()), 2U);
+  EXPECT_GE(appender.commit_micros().sum(), 3'000'000U);
+  EXPECT_LT(appender.commit_micros().sum(), 60'000'000U);
+}
+
 TEST_F(AppenderTest, GivesEmptiedBatchesBack) {
   Appender appender(journal_, handoff_, options());
   appender.start();
