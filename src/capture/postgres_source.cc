@@ -66,6 +66,7 @@ PostgresSource::PostgresSource(const Parts& parts, postgres::TableRules rules)
 Status PostgresSource::run() {
   for (;;) {
     const Status ended = session();
+    status_.streaming_ends(ended.error().message);
     if (parts_.stop.requested()) {
       return {};
     }
@@ -114,6 +115,7 @@ Status PostgresSource::session() {
                    .emitter = emitter_,
                    .types = types_,
                    .catalog = connection,
+                   .status = status_,
                    .stop = parts_.stop},
                   std::move(stream),
                   times_of(parts_.config, prepared.server)};

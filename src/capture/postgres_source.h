@@ -12,6 +12,7 @@
 #include "base/sync/watermark.h"
 #include "capture/pipeline.h"
 #include "capture/snapshot_emitter.h"
+#include "capture/source_status.h"
 #include "config/config.h"
 #include "postgres/recent_changes.h"
 #include "postgres/slot.h"
@@ -43,9 +44,8 @@ class PostgresSource {
 
   [[nodiscard]] Status run();
 
-  [[nodiscard]] const postgres::DecoderCounters& counters() const noexcept {
-    return decoder_.counters();
-  }
+  // Thread: any.
+  [[nodiscard]] SourceStatus& status() noexcept { return status_; }
 
  private:
   PostgresSource(const Parts& parts, postgres::TableRules rules);
@@ -76,6 +76,7 @@ class PostgresSource {
   Pipeline pipeline_;
   SnapshotEmitter emitter_;
   Backoff backoff_;
+  SourceStatus status_;
 };
 
 }  // namespace cdc::capture

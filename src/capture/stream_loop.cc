@@ -58,6 +58,7 @@ Status StreamLoop::run() {
     offer_batch();
     offer_position();
     CDC_TRY(report());
+    publish();
     wait();
   }
 }
@@ -114,15 +115,19 @@ Result<bool> StreamLoop::decode_next() {
 }
 
 Status StreamLoop::decode_frame(const ReplicationStream::Frame& frame) {
-  established_ = true;
+  if (!std::exchange(established_, true)) {
+    parts_.status.streaming_begins();
+  }
   last_frame_ = now_;
   switch (frame.kind) {
     case ReplicationStream::Kind::kData: {
+      received_bytes_ += frame.message.size();
       CDC_ASSIGN(const auto outcome, parts_.decoder.decode(frame.message, parts_.pipeline.batch()));
       return progress(outcome);
     }
     case ReplicationStream::Kind::kKeepalive:
       parts_.decoder.keepalive(frame.wal_end);
+      server_end_ = std::max(server_end_, frame.wal_end);
       position_asked_ = position_asked_ || frame.reply_requested;
       return {};
     case ReplicationStream::Kind::kEnd:
@@ -231,6 +236,18 @@ Status StreamLoop::report() {
   last_status_ = now_;
   next_status_ = now_ + times_.status_interval;
   return {};
+}
+
+// While nothing of ours is under way, the stream's own position is as good as a durable one.
+void StreamLoop::publish() {
+  const Pipeline& pipeline = parts_.pipeline;
+  const bool settled = between_transactions() && pipeline.batch().empty() &&
+                       pipeline.batches_durable() == pipeline.batches_handed();
+  const Lsn durable = pipeline.durable_lsn();
+  parts_.status.round({.server_end = server_end_,
+                       .position = settled ? std::max(parts_.decoder.done(), durable) : durable,
+                       .received_bytes = received_bytes_,
+                       .decoder = parts_.decoder.counters()});
 }
 
 // ---- the catalog --------------------------------------------------------------------------------

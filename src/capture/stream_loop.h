@@ -11,6 +11,7 @@
 #include "capture/pipeline.h"
 #include "capture/read_pace.h"
 #include "capture/snapshot_emitter.h"
+#include "capture/source_status.h"
 #include "postgres/connection.h"
 #include "postgres/replication_stream.h"
 #include "postgres/transaction_decoder.h"
@@ -40,6 +41,7 @@ class StreamLoop {
     SnapshotEmitter& emitter;
     postgres::TypeCatalog& types;
     postgres::Connection& catalog;
+    SourceStatus& status;
     const StopSignal& stop;
   };
 
@@ -71,6 +73,7 @@ class StreamLoop {
   void offer_position();
   [[nodiscard]] bool asks_position() const noexcept;
   [[nodiscard]] Status report();
+  void publish();
   [[nodiscard]] Status start_lookup();
   [[nodiscard]] Status continue_lookup();
   void wait();
@@ -94,6 +97,8 @@ class StreamLoop {
   MonotonicTime lookup_deadline_;
   std::optional<MonotonicTime> whole_since_;  // since when the batch has held a whole transaction
   Lsn reported_;
+  Lsn server_end_;                    // as keepalives tell
+  std::uint64_t received_bytes_ = 0;  // of changes
 };
 
 }  // namespace cdc::capture

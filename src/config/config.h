@@ -99,6 +99,12 @@ struct AdminOptions {
   std::string address = "127.0.0.1";  // an IP address
 };
 
+// When the process says that it is not ready, and why.
+struct HealthOptions {
+  std::uint64_t lag_bytes_max = 1ULL << 30U;
+  std::chrono::seconds stall_time{300};
+};
+
 // The whole configuration, typed, checked and with defaults applied.
 // docs/operating/configuration.md is generated from the same schema.
 struct Config {
@@ -116,6 +122,7 @@ struct Config {
   PostgresOptions postgres;
   SnapshotOptions snapshot;
   AdminOptions admin;
+  HealthOptions health;
 };
 
 }  // namespace cdc::config

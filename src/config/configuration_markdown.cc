@@ -133,6 +133,7 @@ std::string configuration_markdown() {
   add_table(text, "PostgreSQL", "postgres", false);
   add_table(text, "Existing rows", "snapshot", false);
   add_table(text, "Admin API", "admin", false);
+  add_table(text, "Health", "health", false);
   text +=
       "Later versions have these as well. They are known, so that a file written for them is told\n"
       "exactly what does not work yet: a value that asks for something is refused; `sinks`,\n"

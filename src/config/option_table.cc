@@ -71,9 +71,20 @@ Status check_publication(const OptionValue& value) {
   return {};
 }
 
+bool is_whole_seconds(const OptionValue& value) {
+  return std::get<Milliseconds>(value) % std::chrono::seconds{1} == Milliseconds{0};
+}
+
 Status check_retention(const OptionValue& value) {
-  if (std::get<Milliseconds>(value) % std::chrono::seconds{1} != Milliseconds{0}) {
+  if (!is_whole_seconds(value)) {
     return fail(Errc::kConfigInvalid, "must be whole seconds", "write 0 to keep nothing");
+  }
+  return {};
+}
+
+Status check_whole_seconds(const OptionValue& value) {
+  if (!is_whole_seconds(value)) {
+    return fail(Errc::kConfigInvalid, "must be whole seconds", "write 30s or 5m");
   }
   return {};
 }
@@ -368,6 +379,31 @@ const std::array kOptions = std::to_array<OptionSpec>({
             "whoever reaches it may start and cancel backfills.",
      .store = [](Config& c, const OptionValue& v) { c.admin.address = text_of(v); },
      .check = check_address},
+
+    {.path = "health.max-lag",
+     .kind = OptionKind::kSize,
+     .default_text = "1GiB",
+     .flag = "health-max-lag",
+     .doc = "WAL of the server that may wait to be made durable before `/readyz` says that the "
+            "process is not ready.",
+     .store = [](Config& c, const OptionValue& v) {
+       c.health.lag_bytes_max = std::get<std::uint64_t>(v);
+     },
+     .minimum = 1,
+     .maximum = 1ULL << 50U},
+    {.path = "health.stall-time",
+     .kind = OptionKind::kDuration,
+     .default_text = "5m",
+     .flag = "health-stall-time",
+     .doc = "How long nothing may arrive or become durable while the server's WAL goes on, before "
+            "`/readyz` says so.",
+     .store = [](Config& c, const OptionValue& v) {
+       c.health.stall_time =
+           std::chrono::duration_cast<std::chrono::seconds>(std::get<Milliseconds>(v));
+     },
+     .check = check_whole_seconds,
+     .minimum = 1'000,
+     .maximum = 86'400'000},
 
     {.path = "insecure",
      .kind = OptionKind::kBoolean,

@@ -131,6 +131,18 @@ TEST(Load, SnapshotAndAdminHaveDefaults) {
   EXPECT_EQ(flagged.admin.address, "0.0.0.0");
 }
 
+TEST(Load, HealthHasDefaultsAndBounds) {
+  const Config config = load_yaml(std::string(kBase)).config;
+  EXPECT_EQ(config.health.lag_bytes_max, 1ULL << 30U);
+  EXPECT_EQ(config.health.stall_time, 5min);
+  const Config set =
+      load_yaml(std::string(kBase) + "health: {max-lag: 64MiB, stall-time: 30s}\n").config;
+  EXPECT_EQ(set.health.lag_bytes_max, 64ULL << 20U);
+  EXPECT_EQ(set.health.stall_time, 30s);
+  EXPECT_EQ(faults_with_base("health: {stall-time: 1500ms}"),
+            "c.yaml:3:22: health.stall-time: must be whole seconds (write 30s or 5m)\n");
+}
+
 TEST(Load, SnapshotAndAdminHaveBounds) {
   EXPECT_EQ(faults_with_base("snapshot: {mode: initial-only, workers: 17, chunk-time: 9ms}"),
             "c.yaml:3:18: snapshot.mode: \"initial-only\" is not one of: initial, never, always, "
