@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "app/status_view.h"
 #include "base/format.h"
 #include "serve/backfill_report.h"
 
@@ -44,27 +45,14 @@ std::optional<double> rows_per_second(const BackfillTable& table) {
   return static_cast<double>(table.rows_read) * 1e6 / static_cast<double>(micros);
 }
 
-std::string duration_text(double seconds) {
-  constexpr double kSecondsMax = 99.0 * 86'400;
-  const auto whole = static_cast<std::int64_t>(std::min(seconds, kSecondsMax));
-  if (whole < 60) {
-    return cdc::format("{}s", whole);
-  }
-  if (whole < 3'600) {
-    return cdc::format("{}m{:02}s", whole / 60, whole % 60);
-  }
-  if (whole < 86'400) {
-    return cdc::format("{}h{:02}m", whole / 3'600, whole / 60 % 60);
-  }
-  return cdc::format("{}d{:02}h", whole / 86'400, whole / 3'600 % 24);
-}
-
 std::string time_left(const BackfillTable& table, std::optional<double> speed) {
   const auto total = static_cast<std::uint64_t>(std::max<std::int64_t>(table.rows_total, 0));
   if (table.state != BackfillState::kRunning || !speed || total <= table.rows_read) {
     return std::string(kNothing);
   }
-  return duration_text(static_cast<double>(total - table.rows_read) / *speed);
+  constexpr double kSecondsMax = 99.0 * 86'400;
+  const double seconds = static_cast<double>(total - table.rows_read) / *speed;
+  return duration_text(static_cast<std::int64_t>(std::min(seconds, kSecondsMax)));
 }
 
 Row row_of(const BackfillTable& table, bool is_running) {

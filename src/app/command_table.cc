@@ -106,6 +106,13 @@ std::vector<Command> pipeline_commands() {
            "Each failing line comes with the SQL or setting that mends it. Exits with "
            "status 10 when a check fails.",
        .uses_configuration = true},
+      {.path = "status",
+       .summary = "Show how the running process does",
+       .description =
+           "Shows source, slot, lag, event log, backfills and consumers of the running process. It "
+           "is reached by --port and --admin-address, or the --config it runs with. Exits with "
+           "status 4 when nobody answers.",
+       .flags = {{.name = "watch", .summary = "Show it again every 2 seconds."}}},
       {.path = "journal",
        .summary = "Look into an event log",
        .description = "Commands for the event log of a data directory."},
@@ -184,6 +191,7 @@ std::vector<Command> reference_commands() {
                     .choices = {"run",
                                 "validate",
                                 "doctor",
+                                "status",
                                 "journal",
                                 "backfill",
                                 "schema",

@@ -6,11 +6,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "app/metric_table.h"
 #include "app/progress.h"
+#include "app/status_report.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "serve/admin_api.h"
+#include "serve/observation_api.h"
 #include "sink_stdout/stdout_sink.h"
 
 namespace cdc::app {
@@ -151,11 +154,34 @@ Status RunningPipeline::open_admin() {
   }
   http::Router router;
   serve::add_admin_routes(router, *coordinator_);
+  add_observation(router);
   CDC_ASSIGN(admin_,
              http::Server::listen({.address = config_.admin.address,
                                    .port = static_cast<std::uint16_t>(config_.port + 1)},
                                   std::move(router)));
   return {};
+}
+
+void RunningPipeline::add_observation(http::Router& router) {
+  capture::SourceStatus& source = source_->status();
+  monitor_ = std::make_unique<capture::SlotMonitor>(config_, source);
+  ObservedParts parts{.config = config_,
+                      .source = source,
+                      .journal = *journal_,
+                      .appender = *appender_,
+                      .backfills = *coordinator_};
+  if (worker_) {
+    parts.workers.push_back(worker_.get());
+  }
+  add_metrics(metrics_, parts);
+  serve::add_observation_routes(router,
+                                {.registry = metrics_,
+                                 .checks = [parts] { return health_checks(parts); },
+                                 .started = [&source] { return source.view().has_streamed; },
+                                 .status =
+                                     [parts] {
+                                       return status_json(parts);
+                                     }});
 }
 
 bool RunningPipeline::delivered() const {
@@ -170,6 +196,7 @@ void RunningPipeline::start() {
   }
   coordinator_->start();
   if (admin_) {
+    monitor_->start();
     admin_->start();
   }
   source_thread_.start("source", [this] {
@@ -186,6 +213,7 @@ void RunningPipeline::stop() {
   }
   if (admin_) {
     admin_->stop(kAdminGrace);
+    monitor_->stop();
   }
   coordinator_->stop_reading();
   stop_source_.request();

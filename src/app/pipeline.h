@@ -4,11 +4,13 @@
 #include <optional>
 
 #include "app/data_directory.h"
+#include "base/metrics.h"
 #include "base/result.h"
 #include "base/sync/handoff.h"
 #include "base/sync/inbox.h"
 #include "base/sync/thread.h"
 #include "capture/postgres_source.h"
+#include "capture/slot_monitor.h"
 #include "config/config.h"
 #include "delivery/sink.h"
 #include "delivery/sink_worker.h"
@@ -58,6 +60,7 @@ class RunningPipeline {
   [[nodiscard]] Status open_source();
   [[nodiscard]] Status open_sink();
   [[nodiscard]] Status open_admin();
+  void add_observation(http::Router& router);
 
   const config::Config& config_;
   DataDirectory directory_;
@@ -76,7 +79,10 @@ class RunningPipeline {
   std::unique_ptr<delivery::Sink> sink_;
   std::unique_ptr<delivery::SinkWorker> worker_;  // none with `output: none`
   std::unique_ptr<journal::Appender> appender_;
-  std::unique_ptr<http::Server> admin_;  // none with `admin.enabled: false`
+  metrics::Registry metrics_;
+  // Both none with `admin.enabled: false`.
+  std::unique_ptr<capture::SlotMonitor> monitor_;
+  std::unique_ptr<http::Server> admin_;
   Thread source_thread_;
   bool running_ = false;
 };

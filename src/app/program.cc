@@ -10,6 +10,7 @@
 #include "app/help.h"
 #include "app/journal_command.h"
 #include "app/run.h"
+#include "app/status_command.h"
 #include "app/version.h"
 #include "base/format.h"
 #include "config/load.h"
@@ -75,6 +76,9 @@ Result<int> run_command(const CommandLine& line,
   }
   if (line.command == "journal inspect") {
     return journal_inspect_command(line, console);
+  }
+  if (line.command == "status") {
+    return status_command(line, inputs_of(line, environment), console);
   }
   if (line.command.starts_with("backfill ")) {
     return backfill_command(line, inputs_of(line, environment), console);

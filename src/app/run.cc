@@ -9,15 +9,10 @@
 
 #include "app/pipeline.h"
 #include "base/log.h"
-#include "base/unique_handle.h"
 #include "postgres/connection.h"
 
 namespace cdc::app {
 
-namespace {
-
-// SIGINT and SIGTERM as a descriptor. All threads started later inherit the mask, so that only the
-// main thread hears of them. A reader that goes away is an error of write(), not a signal.
 UniqueFd take_signals() {
   std::signal(SIGPIPE, SIG_IGN);
   sigset_t wanted;
@@ -27,6 +22,8 @@ UniqueFd take_signals() {
   pthread_sigmask(SIG_BLOCK, &wanted, nullptr);
   return UniqueFd{::signalfd(-1, &wanted, SFD_CLOEXEC)};
 }
+
+namespace {
 
 // How often a sink that still delivers is looked at, once nothing new is to come.
 constexpr int kDeliveryPollMillis = 20;

@@ -8,7 +8,6 @@
 #include "json/utf8.h"
 #include "json/value.h"
 #include "serve/backfill_report.h"
-#include "serve/metrics.h"
 
 namespace cdc::serve {
 namespace {
@@ -18,9 +17,8 @@ using http::Request;
 using http::Response;
 using snapshot::Control;
 
-Response with_body(std::string body, std::string_view content_type = "application/json") {
+Response with_body(std::string body) {
   Response response;
-  response.content_type = content_type;
   response.body = std::move(body);
   return response;
 }
@@ -86,11 +84,6 @@ Response show_one(const Control& control, const Request& request) {
 }  // namespace
 
 void add_admin_routes(http::Router& router, Control& control) {
-  router.add(
-      Method::kGet, "/healthz", [](const Request&) { return with_body("{\"status\":\"ok\"}\n"); });
-  router.add(Method::kGet, "/metrics", [&control](const Request&) {
-    return with_body(backfill_metrics(control.status()), kMetricsContentType);
-  });
   router.add(Method::kGet, "/api/v1/backfills", [&control](const Request&) {
     return with_body("{\"backfills\":[" + backfill_items_json(control.status()) + "]}\n");
   });

@@ -7,8 +7,6 @@ namespace cdc::serve {
 
 // The admin API: docs/operating/backfill.md.
 //
-//   GET  /healthz
-//   GET  /metrics
 //   GET  /api/v1/backfills
 //   POST /api/v1/backfills                              {"table":"…","where":"…"}
 //   GET  /api/v1/backfills/{table}

@@ -1,15 +1,13 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "state/backfill_store.h"
+#include "base/metrics.h"
+#include "snapshot/control.h"
 
 namespace cdc::serve {
 
 inline constexpr const char* kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-// The figures of all backfills in the text format of Prometheus.
-[[nodiscard]] std::string backfill_metrics(const std::vector<state::BackfillTable>& tables);
+// Adds the figures of all backfills. Lifetime: `control` outlives the registry.
+void add_backfill_metrics(metrics::Registry& registry, const snapshot::Control& control);
 
 }  // namespace cdc::serve

@@ -146,13 +146,5 @@ TEST_F(AdminApi, GivesRefusalsTheirStatus) {
   }
 }
 
-TEST_F(AdminApi, IsHealthyAndMeasured) {
-  EXPECT_EQ(get("/healthz").body, "{\"status\":\"ok\"}\n");
-  const http::Reply metrics = get("/metrics");
-  EXPECT_EQ(metrics.status, 200U);
-  EXPECT_TRUE(metrics.body.contains("kaptanto_backfill_rows_read_total{table=\"public.a\"} 5\n"))
-      << metrics.body;
-}
-
 }  // namespace
 }  // namespace cdc::serve
