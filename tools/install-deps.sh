@@ -18,7 +18,8 @@ build_packages=(
 )
 demo_packages=(postgresql-15 postgresql-client-15 util-linux)
 test_packages=(
-  clang-format-19 clang-tidy-19 llvm-19 procps python3-psycopg2 python3-pytest
+  clang-format-19 clang-tidy-19 llvm-19 procps python3-prometheus-client python3-psycopg2
+  python3-pytest python3-yaml
 )
 
 wanted=("${build_packages[@]}")
