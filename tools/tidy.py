@@ -27,7 +27,7 @@ MODULES = {
     "snapshot": ["base", "config", "expr", "model", "postgres", "state"],
     "capture": ["base", "config", "model", "postgres", "snapshot", "state"],
     "http": ["base", "json"],
-    "serve": ["base", "http", "json", "snapshot", "state"],
+    "serve": ["base", "expr", "http", "journal", "json", "model", "snapshot", "state"],
     "app": ["base", "capture", "config", "delivery", "http", "journal", "json", "postgres", "serve",
             "sink_stdout", "snapshot", "state"],
 }

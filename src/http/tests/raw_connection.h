@@ -59,6 +59,14 @@ class RawConnection {
     }
   }
 
+  // Whatever came or comes next; empty when the connection ends or nothing comes.
+  [[nodiscard]] std::string part() {
+    if (received_.empty()) {
+      static_cast<void>(receive());
+    }
+    return std::exchange(received_, {});
+  }
+
   // Whether the server ends the connection, now or later, without a further byte.
   [[nodiscard]] bool ends() {
     while (receive()) {
