@@ -253,10 +253,18 @@ void add_consumers(Registry& registry, const ObservedParts& parts) {
       }
     });
   };
-  add_each(
+  add(registry,
       {"kaptanto_consumer_lag_events",
        "Events in the event log that the consumer has not acknowledged."},
-      [&journal = parts.journal](const SinkWorker& worker) { return lag_events(journal, worker); });
+      [parts](Samples& samples) {
+        for (const SinkWorker* worker : parts.workers) {
+          const Sequence acknowledged{worker->figures().acknowledged.load()};
+          samples.add(lag_events(parts.journal, acknowledged), {{"consumer", worker->consumer()}});
+        }
+        for (const serve::Consumer& consumer : other_consumers(parts)) {
+          samples.add(lag_events(parts.journal, consumer.position), {{"consumer", consumer.id}});
+        }
+      });
   add_each({"kaptanto_events_delivered_total",
             "Events that the consumer acknowledged, repeated ones again."},
            [](const SinkWorker& worker) { return worker.figures().delivered.load(); });

@@ -8,6 +8,7 @@
 #include "delivery/sink_worker.h"
 #include "journal/appender.h"
 #include "journal/journal.h"
+#include "serve/consumers.h"
 #include "snapshot/control.h"
 
 namespace cdc::app {
@@ -20,15 +21,14 @@ struct ObservedParts {
   const journal::Appender& appender;
   const snapshot::Control& backfills;
   std::vector<const delivery::SinkWorker*> workers = {};
+  serve::Consumers* consumers = nullptr;  // those that no worker delivers to; none: null
   UnixMicros started = unix_now();
 };
 
-// How many events in the journal the worker's consumer has not acknowledged.
-[[nodiscard]] inline std::uint64_t lag_events(journal::Journal& journal,
-                                              const delivery::SinkWorker& worker) {
-  // In this order: the consumer cannot be ahead of an end that is looked at later.
-  const std::uint64_t acknowledged = worker.figures().acknowledged.load();
-  return journal.durable_sequence().load() - acknowledged;
-}
+// How many events in the journal a consumer has not acknowledged.
+[[nodiscard]] std::uint64_t lag_events(journal::Journal& journal, Sequence acknowledged);
+
+// The consumers of `consumers` that no worker delivers to. None when they cannot be read.
+[[nodiscard]] std::vector<serve::Consumer> other_consumers(const ObservedParts& parts);
 
 }  // namespace cdc::app

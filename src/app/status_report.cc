@@ -118,6 +118,7 @@ std::string backfill_json(const snapshot::Control& backfills) {
       R"({{"tables":{},"states":{{{}}},"rows_read":{}}})", tables.size(), counts, rows);
 }
 
+// What nobody counts is null.
 std::string consumers_json(const ObservedParts& parts) {
   std::string items;
   for (const delivery::SinkWorker* worker : parts.workers) {
@@ -127,9 +128,17 @@ std::string consumers_json(const ObservedParts& parts) {
         items.empty() ? "" : ",",
         json_text(worker->consumer()),
         figures.acknowledged.load(),
-        lag_events(parts.journal, *worker),
+        lag_events(parts.journal, Sequence{figures.acknowledged.load()}),
         figures.delivered.load(),
         figures.deliver_errors.load() + figures.flush_errors.load());
+  }
+  for (const serve::Consumer& consumer : other_consumers(parts)) {
+    items += cdc::format(
+        R"({}{{"name":{},"acknowledged":{},"lag_events":{},"delivered":null,"errors":null}})",
+        items.empty() ? "" : ",",
+        json_text(consumer.id),
+        consumer.position.value,
+        lag_events(parts.journal, consumer.position));
   }
   return items;
 }
