@@ -164,6 +164,36 @@ std::vector<Command> backfill_commands() {
   };
 }
 
+std::vector<Command> consumers_commands() {
+  return {
+      {.path = "consumers",
+       .summary = "Show and steer how far the consumers are",
+       .description =
+           "Commands for everybody who reads events under a name. They reach the running process "
+           "by --port and --admin-address, or the --config it runs with."},
+      {.path = "consumers list",
+       .summary = "Show all consumers",
+       .description = "Shows how far each consumer is. Without a running process it shows what "
+                      "<data-dir>/cursors.db holds, and says so."},
+      {.path = "consumers show",
+       .summary = "Show one consumer",
+       .description = "Shows how far CONSUMER is, running or not.",
+       .argument = {.name = "CONSUMER", .value = ValueKind::kText}},
+      {.path = "consumers reset",
+       .summary = "Move a consumer that is not connected",
+       .description = "Lets CONSUMER go on elsewhere: at the oldest event unless --to says more.",
+       .flags = {{.name = "to",
+                  .value = ValueKind::kText,
+                  .value_name = "POSITION",
+                  .summary = "earliest, latest, or the id of the next event it shall get."}},
+       .argument = {.name = "CONSUMER", .value = ValueKind::kText}},
+      {.path = "consumers delete",
+       .summary = "Forget a consumer that is not connected",
+       .description = "Deletes the saved position of CONSUMER. When it comes again it is new.",
+       .argument = {.name = "CONSUMER", .value = ValueKind::kText}},
+  };
+}
+
 // What tells of the program itself.
 std::vector<Command> reference_commands() {
   return {
@@ -194,6 +224,7 @@ std::vector<Command> reference_commands() {
                                 "status",
                                 "journal",
                                 "backfill",
+                                "consumers",
                                 "schema",
                                 "completion",
                                 "version"},
@@ -204,6 +235,7 @@ std::vector<Command> reference_commands() {
 std::vector<Command> make_commands() {
   std::vector<Command> all = pipeline_commands();
   std::ranges::move(backfill_commands(), std::back_inserter(all));
+  std::ranges::move(consumers_commands(), std::back_inserter(all));
   std::ranges::move(reference_commands(), std::back_inserter(all));
   return all;
 }

@@ -132,7 +132,8 @@ std::string command_help(const Command& command) {
     for (const std::string& choice : command.argument.choices) {
       choices += (choices.empty() ? "" : ", ") + choice;
     }
-    out += cdc::format("\n{} is one of: {}\n", command.argument.name, choices);
+    out += '\n';
+    append_wrapped(out, cdc::format("{} is one of: {}", command.argument.name, choices), 0, 0);
   }
   if (!command.flags.empty()) {
     out += "\nFlags of this command:\n";

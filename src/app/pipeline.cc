@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "app/metric_table.h"
@@ -13,6 +14,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "serve/admin_api.h"
+#include "serve/consumers_api.h"
 #include "serve/observation_api.h"
 #include "sink_stdout/stdout_sink.h"
 
@@ -41,6 +43,24 @@ Status check_standard_output() {
   return {};
 }
 
+// Each client needs two descriptors, its socket and its place in the event log.
+void allow_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+// What clients may name; none: every table.
+std::vector<std::string> captured_tables(const config::Config& config) {
+  std::vector<std::string> names;
+  for (const config::TableRule& rule : config.tables) {
+    names.push_back(rule.name);
+  }
+  return config.all_tables ? std::vector<std::string>() : names;
+}
+
 }  // namespace
 
 RunningPipeline::RunningPipeline(const config::Config& config, DataDirectory directory)
@@ -58,6 +78,7 @@ Result<std::unique_ptr<RunningPipeline>> RunningPipeline::open(const config::Con
   CDC_TRY(pipeline->open_backfill());
   CDC_TRY(pipeline->open_source());
   CDC_TRY(pipeline->open_sink());
+  CDC_TRY(pipeline->open_data_plane());
   CDC_TRY(pipeline->open_admin());
   return pipeline;
 }
@@ -72,6 +93,7 @@ Status RunningPipeline::open_stores() {
                                      .retention = config_.retention}));
   CDC_ASSIGN(checkpoints_, state::CheckpointStore::open(directory_.path() / "checkpoint.db"));
   CDC_ASSIGN(cursors_, state::CursorStore::open(directory_.path() / "cursors.db"));
+  consumers_ = std::make_unique<serve::Consumers>(*cursors_);
   CDC_ASSIGN(backfills_, state::BackfillStore::open(directory_.path() / "backfill.db"));
   const journal::RecoveryReport& recovery = journal_->recovery();
   log::info("journal open",
@@ -144,7 +166,32 @@ Status RunningPipeline::open_sink() {
         *sink_,
         delivery::SinkWorker::Options{.consumer = "stdout"},
         [this](const Error& error) { post(failures_, error); });
+    consumers_->set_connected("stdout", true);
   }
+  return {};
+}
+
+Status RunningPipeline::open_data_plane() {
+  if (config_.output != config::Output::kSse) {
+    return {};
+  }
+  allow_descriptors();
+  hub_ =
+      std::make_unique<serve::SseHub>(*journal_,
+                                      *consumers_,
+                                      serve::Access(config_.auth_token, config_.sse.cors_origins),
+                                      serve::SseOptions{.heartbeat = config_.sse.heartbeat,
+                                                        .helping_bytes = config_.sse.buffer_bytes,
+                                                        .tables = captured_tables(config_)});
+  http::Router router;
+  hub_->add_routes(router);
+  http::ServerOptions options{.address = config_.address, .port = config_.port};
+  options.connections_max = config_.sse.connections_max;
+  options.stall_time_max = config_.sse.stall_time;
+  options.any_host = !config_.auth_token.empty() || config_.insecure;
+  CDC_ASSIGN(data_plane_, http::Server::listen(options, std::move(router)));
+  hub_->attach(*data_plane_);
+  log::info("serving events", {{"address", config_.address}, {"port", config_.port}});
   return {};
 }
 
@@ -154,6 +201,7 @@ Status RunningPipeline::open_admin() {
   }
   http::Router router;
   serve::add_admin_routes(router, *coordinator_);
+  serve::add_consumer_routes(router, *consumers_, *journal_);
   add_observation(router);
   CDC_ASSIGN(admin_,
              http::Server::listen({.address = config_.admin.address,
@@ -169,7 +217,8 @@ void RunningPipeline::add_observation(http::Router& router) {
                       .source = source,
                       .journal = *journal_,
                       .appender = *appender_,
-                      .backfills = *coordinator_};
+                      .backfills = *coordinator_,
+                      .consumers = consumers_.get()};
   if (worker_) {
     parts.workers.push_back(worker_.get());
   }
@@ -185,6 +234,10 @@ void RunningPipeline::add_observation(http::Router& router) {
 }
 
 bool RunningPipeline::delivered() const {
+  // Clients come and go: there is no last one to wait for.
+  if (data_plane_) {
+    return false;
+  }
   return !worker_ || worker_->passed().value >= journal_->durable_sequence().load();
 }
 
@@ -195,6 +248,9 @@ void RunningPipeline::start() {
     worker_->start();
   }
   coordinator_->start();
+  if (data_plane_) {
+    data_plane_->start();
+  }
   if (admin_) {
     monitor_->start();
     admin_->start();
@@ -220,6 +276,9 @@ void RunningPipeline::stop() {
   source_thread_.join();
   coordinator_->stop();
   appender_->stop();
+  if (data_plane_) {
+    data_plane_->stop(kAdminGrace);
+  }
   if (worker_) {
     worker_->stop(monotonic_now() + kSinkStopTime);
     worker_->join();

@@ -18,6 +18,8 @@
 #include "journal/appender.h"
 #include "journal/file_system.h"
 #include "journal/journal.h"
+#include "serve/consumers.h"
+#include "serve/sse_hub.h"
 #include "snapshot/coordinator.h"
 #include "snapshot/exchange.h"
 #include "state/backfill_store.h"
@@ -27,7 +29,7 @@
 namespace cdc::app {
 
 // Everything that runs, wired by hand and in one place: source thread, journal appender, sink
-// worker.
+// worker or data plane.
 //
 // Order     Opened from the bottom up; stopped in the direction of the data: the source hands on
 //           what is whole, the appender makes it durable, the sink delivers what it can until the
@@ -59,6 +61,7 @@ class RunningPipeline {
   void backfill_over(std::size_t failed);
   [[nodiscard]] Status open_source();
   [[nodiscard]] Status open_sink();
+  [[nodiscard]] Status open_data_plane();
   [[nodiscard]] Status open_admin();
   void add_observation(http::Router& router);
 
@@ -77,8 +80,12 @@ class RunningPipeline {
   std::unique_ptr<snapshot::Coordinator> coordinator_;
   std::unique_ptr<capture::PostgresSource> source_;
   std::unique_ptr<delivery::Sink> sink_;
-  std::unique_ptr<delivery::SinkWorker> worker_;  // none with `output: none`
+  std::unique_ptr<delivery::SinkWorker> worker_;  // none but with `output: stdout`
   std::unique_ptr<journal::Appender> appender_;
+  std::unique_ptr<serve::Consumers> consumers_;
+  // Both none but with `output: sse`.
+  std::unique_ptr<serve::SseHub> hub_;
+  std::unique_ptr<http::Server> data_plane_;
   metrics::Registry metrics_;
   // Both none with `admin.enabled: false`.
   std::unique_ptr<capture::SlotMonitor> monitor_;

@@ -6,6 +6,7 @@
 #include "app/command_line.h"
 #include "app/command_table.h"
 #include "app/configuration_commands.h"
+#include "app/consumers_command.h"
 #include "app/doctor_command.h"
 #include "app/help.h"
 #include "app/journal_command.h"
@@ -79,6 +80,9 @@ Result<int> run_command(const CommandLine& line,
   }
   if (line.command == "status") {
     return status_command(line, inputs_of(line, environment), console);
+  }
+  if (line.command.starts_with("consumers ")) {
+    return consumers_command(line, inputs_of(line, environment), console);
   }
   if (line.command.starts_with("backfill ")) {
     return backfill_command(line, inputs_of(line, environment), console);

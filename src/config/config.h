@@ -59,6 +59,7 @@ enum class ValueMode : std::uint8_t {
 };
 enum class Output : std::uint8_t {
   kStdout,
+  kSse,
   kNone
 };
 
@@ -105,6 +106,15 @@ struct HealthOptions {
   std::chrono::seconds stall_time{300};
 };
 
+// The data plane of `output: sse`, on Config::address and Config::port.
+struct SseOptions {
+  std::chrono::milliseconds heartbeat{15'000};
+  std::chrono::milliseconds stall_time{30'000};  // before a client that takes nothing is closed
+  std::uint64_t buffer_bytes = 256U << 10U;      // for each client
+  std::uint64_t connections_max = 10'000;
+  std::vector<std::string> cors_origins;  // as in an Origin header, or "*"
+};
+
 // The whole configuration, typed, checked and with defaults applied.
 // docs/operating/configuration.md is generated from the same schema.
 struct Config {
@@ -113,6 +123,9 @@ struct Config {
   bool all_tables = false;
   Output output = Output::kStdout;
   std::uint16_t port = 7654;
+  std::string address = "127.0.0.1";  // an IP address
+  std::string auth_token;             // empty: none; never log it
+  bool insecure = false;              // listen beyond loopback without a token
   std::filesystem::path data_dir = "./data";
   std::chrono::seconds retention = std::chrono::hours{1};
   log::Level log_level = log::Level::kInfo;
@@ -122,6 +135,7 @@ struct Config {
   PostgresOptions postgres;
   SnapshotOptions snapshot;
   AdminOptions admin;
+  SseOptions sse;
   HealthOptions health;
 };
 

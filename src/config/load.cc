@@ -174,7 +174,9 @@ class Loader {
     if (!resolve_source() && !inputs_.file) {
       return;  // a command without anything: what it lacks first is enough to say
     }
+    resolve_token();
     const Config& config = loaded_.config;
+    check_listener(config);
     if (config.tables.empty() && !config.all_tables && !failed_.contains("tables")) {
       add_fault({},
                 "tables",
@@ -341,6 +343,8 @@ class Loader {
   void apply_text(const OptionSpec& option, const std::string& text, const Origin& origin) {
     if (option.path == "source-file") {
       source_file_ = text;
+    } else if (option.path == "auth-token-file") {
+      token_file_ = text;
     }
     apply_value(option, parse_option(option, text), origin);
   }
@@ -406,24 +410,68 @@ class Loader {
   }
 
   void read_source_file(const Origin& origin) {
-    const std::string key = origin.layer == Layer::kFile ? "source-file" : "";
-    auto text = read_file(source_file_, kSecretBytesMax);
-    if (!text) {
-      add_fault(origin.place, key, with_context(std::move(text.error()), source_file_));
+    auto text = read_secret_file(source_file_, *find_option("source"));
+    if (text) {
+      loaded_.config.source = std::move(*text);
+    } else {
+      add_fault(origin.place,
+                origin.layer == Layer::kFile ? "source-file" : "",
+                with_context(std::move(text.error()), source_file_));
+    }
+  }
+
+  // The text of the file without white space at its end, fit for `option`.
+  static Result<std::string> read_secret_file(const std::string& path, const OptionSpec& option) {
+    CDC_ASSIGN(std::string text, read_file(path, kSecretBytesMax));
+    while (!text.empty() && static_cast<unsigned char>(text.back()) <= ' ') {
+      text.pop_back();
+    }
+    if (text.empty()) {
+      return fail(Errc::kConfigInvalid, "is empty");
+    }
+    CDC_TRY(option.check(OptionValue{text}));
+    return text;
+  }
+
+  // Between `auth-token` and `auth-token-file`, as for the source.
+  void resolve_token() {
+    const bool has_text = !loaded_.config.auth_token.empty();
+    const Origin text = origin_of("auth-token");
+    const Origin file = origin_of("auth-token-file");
+    if (token_file_.empty() || (has_text && text.layer > file.layer)) {
       return;
     }
-    while (!text->empty() && static_cast<unsigned char>(text->back()) <= ' ') {
-      text->pop_back();
-    }
-    if (text->empty()) {
-      add_fault(origin.place, key, make_error(Errc::kConfigInvalid, source_file_ + ": is empty"));
+    const std::string key = file.layer == Layer::kFile ? "auth-token-file" : "";
+    if (has_text && text.layer == file.layer) {
+      add_fault(
+          file.place,
+          key,
+          make_error(Errc::kConfigInvalid, "auth-token is given as well", "keep one of the two"));
       return;
     }
-    if (const Status status = check_dsn(*text); !status) {
-      add_fault(origin.place, key, with_context(status.error(), source_file_));
-      return;
+    auto token = read_secret_file(token_file_, *find_option("auth-token"));
+    if (token) {
+      loaded_.config.auth_token = std::move(*token);
+    } else {
+      failed_.insert("auth-token");
+      add_fault(file.place, key, with_context(std::move(token.error()), token_file_));
     }
-    loaded_.config.source = std::move(*text);
+  }
+
+  // Nobody may read everything who merely reaches the port.
+  void check_listener(const Config& config) {
+    const bool is_loopback = config.address == "::1" || config.address.starts_with("127.");
+    const bool is_guarded = !config.auth_token.empty() || failed_.contains("auth-token");
+    if (config.output == Output::kSse && !is_loopback && !is_guarded && !config.insecure) {
+      const Origin origin = origin_of("address");
+      add_fault(origin.place,
+                origin.layer == Layer::kFile ? "address" : "",
+                make_error(Errc::kConfigInvalid,
+                           cdc::format("{} can be reached from elsewhere, and there is no token",
+                                       config.address),
+                           "set auth-token or auth-token-file, or set insecure to let everybody "
+                           "read"));
+    }
   }
 
   const LoadInputs& inputs_;
@@ -432,6 +480,7 @@ class Loader {
   std::set<std::string_view> failed_;  // options with a fault, so that absence is no second one
   std::optional<std::vector<TableRule>> file_rules_;
   std::string source_file_;
+  std::string token_file_;
 };
 
 }  // namespace

@@ -13,9 +13,9 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-constexpr std::array<std::string_view, 2> kOutputs{"stdout", "none"};
-constexpr std::array<std::string_view, 9> kOutputsLater{
-    "sse", "grpc", "nats", "sqs", "kafka", "pubsub", "rabbitmq", "webhook", "vector"};
+constexpr std::array<std::string_view, 3> kOutputs{"stdout", "sse", "none"};
+constexpr std::array<std::string_view, 8> kOutputsLater{
+    "grpc", "nats", "sqs", "kafka", "pubsub", "rabbitmq", "webhook", "vector"};
 constexpr std::array<std::string_view, 5> kLogLevels{"debug", "info", "warn", "warning", "error"};
 constexpr std::array<std::string_view, 2> kNumberFormats{"number", "string"};
 constexpr std::array<std::string_view, 2> kValueModes{"native", "text"};
@@ -101,6 +101,25 @@ Status check_address(const OptionValue& value) {
               "write 127.0.0.1 for this machine alone, 0.0.0.0 or :: for every network");
 }
 
+// A control character would end a header, and a blank at an end be lost in one.
+Status check_token(const OptionValue& value) {
+  const bool is_plain =
+      std::ranges::all_of(text_of(value), [](char c) { return c > ' ' && c <= '~'; });
+  if (!is_plain) {
+    return fail(Errc::kConfigInvalid,
+                "must be printable ASCII without blanks",
+                "for example the output of `openssl rand -hex 32`");
+  }
+  return {};
+}
+
+Output output_of(std::string_view name) {
+  if (name == "sse") {
+    return Output::kSse;
+  }
+  return name == "none" ? Output::kNone : Output::kStdout;
+}
+
 log::Level log_level_of(std::string_view name) {
   if (name == "debug") {
     return log::Level::kDebug;
@@ -151,24 +170,57 @@ const std::array kOptions = std::to_array<OptionSpec>({
      .kind = OptionKind::kChoice,
      .default_text = "stdout",
      .flag = "output",
-     .doc = "Where events go: one JSON object per line on standard output, or nowhere but the "
-            "event log.",
-     .store = [](Config& c, const OptionValue& v) {
-       c.output = text_of(v) == "none" ? Output::kNone : Output::kStdout;
-     },
+     .doc = "Where events go: one JSON object per line on standard output, to every client that "
+            "asks for them over HTTP (server-sent events), or nowhere but the event log.",
+     .store = [](Config& c, const OptionValue& v) { c.output = output_of(text_of(v)); },
      .choices = kOutputs,
      .choices_later = kOutputsLater},
     {.path = "port",
      .kind = OptionKind::kInteger,
      .default_text = "7654",
      .flag = "port",
-     .doc = "TCP port of the outputs that listen; those of this version do not. The admin API "
-            "listens on the next port, unless `admin.enabled` is off.",
+     .doc = "TCP port that `output: sse` listens on. The admin API listens on the next port, "
+            "unless `admin.enabled` is off.",
      .store = [](Config& c, const OptionValue& v) {
        c.port = static_cast<std::uint16_t>(std::get<std::uint64_t>(v));
      },
      .minimum = 1,
      .maximum = 65'534},
+    {.path = "address",
+     .default_text = "127.0.0.1",
+     .flag = "address",
+     .doc = "IP address that `output: sse` listens on. Beyond loopback it needs `auth-token`, or "
+            "`insecure`.",
+     .store = [](Config& c, const OptionValue& v) { c.address = text_of(v); },
+     .check = check_address},
+    {.path = "auth-token",
+     .flag = "auth-token",
+     .doc = "Bearer token that clients of `output: sse` must send. A flag can be seen by other "
+            "users for a moment; the file, the environment or `auth-token-file` do not have that "
+            "fault.",
+     .store = [](Config& c, const OptionValue& v) { c.auth_token = text_of(v); },
+     .check = check_token,
+     .is_secret = true},
+    {.path = "auth-token-file",
+     .kind = OptionKind::kPath,
+     .flag = "auth-token-file",
+     .doc = "File that holds the token, such as a mounted secret. Instead of `auth-token`.",
+     .store = ignore},
+    {.path = "insecure",
+     .kind = OptionKind::kBoolean,
+     .default_text = "false",
+     .flag = "insecure",
+     .doc = "Let `output: sse` listen beyond loopback without a token: whoever reaches it reads "
+            "every event.",
+     .store = [](Config& c, const OptionValue& v) { c.insecure = std::get<bool>(v); }},
+    {.path = "cors-origin",
+     .kind = OptionKind::kList,
+     .flag = "cors-origin",
+     .doc = "Origins whose pages may read `output: sse` in a browser, such as "
+            "`https://app.example`; `*` stands for all. None by default.",
+     .store = [](Config& c, const OptionValue& v) {
+       c.sse.cors_origins = std::get<std::vector<std::string>>(v);
+     }},
     {.path = "data-dir",
      .kind = OptionKind::kPath,
      .default_text = "./data",
@@ -380,6 +432,48 @@ const std::array kOptions = std::to_array<OptionSpec>({
      .store = [](Config& c, const OptionValue& v) { c.admin.address = text_of(v); },
      .check = check_address},
 
+    {.path = "sse.heartbeat",
+     .kind = OptionKind::kDuration,
+     .default_text = "15s",
+     .flag = "sse-heartbeat",
+     .doc = "How long a client is sent nothing before it is sent a comment, so that it and the "
+            "proxies between know that the connection lives.",
+     .store = [](Config& c, const OptionValue& v) {
+       c.sse.heartbeat = std::get<Milliseconds>(v);
+     },
+     .minimum = 1'000,
+     .maximum = 3'600'000},
+    {.path = "sse.stall-time",
+     .kind = OptionKind::kDuration,
+     .default_text = "30s",
+     .flag = "sse-stall-time",
+     .doc = "How long a client may take nothing of what it is sent before it is closed.",
+     .store = [](Config& c, const OptionValue& v) {
+       c.sse.stall_time = std::get<Milliseconds>(v);
+     },
+     .minimum = 1'000,
+     .maximum = 3'600'000},
+    {.path = "sse.buffer",
+     .kind = OptionKind::kSize,
+     .default_text = "256KiB",
+     .flag = "sse-buffer",
+     .doc = "What is prepared for a client at a time. One larger event may exceed it.",
+     .store = [](Config& c, const OptionValue& v) {
+       c.sse.buffer_bytes = std::get<std::uint64_t>(v);
+     },
+     .minimum = 4ULL << 10U,
+     .maximum = 64ULL << 20U},
+    {.path = "sse.max-connections",
+     .kind = OptionKind::kInteger,
+     .default_text = "10000",
+     .flag = "sse-max-connections",
+     .doc = "Connections at a time. One too many is answered with status 503.",
+     .store = [](Config& c, const OptionValue& v) {
+       c.sse.connections_max = std::get<std::uint64_t>(v);
+     },
+     .minimum = 1,
+     .maximum = 1'000'000},
+
     {.path = "health.max-lag",
      .kind = OptionKind::kSize,
      .default_text = "1GiB",
@@ -405,13 +499,6 @@ const std::array kOptions = std::to_array<OptionSpec>({
      .minimum = 1'000,
      .maximum = 86'400'000},
 
-    {.path = "insecure",
-     .kind = OptionKind::kBoolean,
-     .default_text = "false",
-     .flag = "insecure",
-     .doc = "Waive TLS and token of the outputs that listen.",
-     .store = ignore,
-     .support = Support::kNoEffect},
     {.path = "node-id",
      .flag = "node-id",
      .doc = "Name of this process among its peers.",
@@ -429,17 +516,6 @@ const std::array kOptions = std::to_array<OptionSpec>({
      .kind = OptionKind::kBlock,
      .doc = "Settings of outputs, by name. Only the block of the chosen output counts.",
      .support = Support::kNoEffect},
-    {.path = "auth-token",
-     .flag = "auth-token",
-     .doc = "Bearer token of the outputs that listen.",
-     .store = ignore,
-     .support = Support::kLater,
-     .is_secret = true},
-    {.path = "cors-origin",
-     .flag = "cors-origin",
-     .doc = "Access-Control-Allow-Origin of server-sent events.",
-     .store = ignore,
-     .support = Support::kLater},
     {.path = "server-tls.cert-file",
      .kind = OptionKind::kPath,
      .flag = "tls-cert",

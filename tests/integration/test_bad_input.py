@@ -80,7 +80,7 @@ def test_no_source_at_all(tmp_path):
     assert_one_clear_line(done, done.code, "--source", "--config")
 
 
-@pytest.mark.parametrize("output", ["sse", "grpc", "kafka", "nats", "sqs", "pubsub", "rabbitmq",
+@pytest.mark.parametrize("output", ["grpc", "kafka", "nats", "sqs", "pubsub", "rabbitmq",
                                     "webhook", "vector"])
 def test_outputs_that_are_not_built_yet_are_refused(output, tmp_path):
     done = run_command("--output", output, *SOURCE, cwd=tmp_path)

@@ -81,9 +81,9 @@ std::string offered(const std::string& words) {
 TEST(Completion, BashCompletesEachPlace) {
   EXPECT_EQ(offered("kaptanto val"), "validate ");
   EXPECT_EQ(offered("kaptanto --tab"), "--tables ");
-  EXPECT_EQ(offered("kaptanto --output ''"), "stdout none ");
+  EXPECT_EQ(offered("kaptanto --output ''"), "stdout sse none ");
   EXPECT_EQ(offered("kaptanto --output = no"), "none ");
-  EXPECT_EQ(offered("kaptanto --output ="), "stdout none ");
+  EXPECT_EQ(offered("kaptanto --output ="), "stdout sse none ");
   EXPECT_EQ(offered("kaptanto --log-level d"), "debug ");
   EXPECT_EQ(offered("kaptanto completion ''"), "bash zsh fish ");
   EXPECT_EQ(offered("kaptanto journal ''"), "inspect ");

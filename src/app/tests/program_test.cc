@@ -71,8 +71,8 @@ TEST(Program, RefusesToRunWithoutAConfiguration) {
   const Finished doctor = run_words({"doctor", "--source", "host=h", "--output", "kafka"});
   EXPECT_EQ(doctor.status, 3);
   EXPECT_EQ(doctor.error,
-            "kaptanto: --output: \"kafka\" is not in this version (choose one of: stdout, none; "
-            "`kaptanto validate` names 1 more)\n");
+            "kaptanto: --output: \"kafka\" is not in this version (choose one of: stdout, sse, "
+            "none; `kaptanto validate` names 1 more)\n");
 }
 
 TEST(Program, ValidateNamesEveryFault) {

@@ -207,15 +207,13 @@ cluster: true
 cluster-dsn: host=x
 cluster-peers: ["node2:6222"]
 server-tls: {cert-file: a, key-file: b, client-ca-file: c}
-auth-token: hush
-cors-origin: "*"
 dlq: {enabled: true, path: x, retention: 1h}
 actions: [{name: a}]
 mcp: {enabled: true}
 enrichment: {url: "http://localhost", tables: [a]}
 sinks: {kafkaa: {}}
 )"),
-            R"(c.yaml:3:9: output: "kafka" is not in this version (choose one of: stdout, none)
+            R"(c.yaml:3:9: output: "kafka" is not in this version (choose one of: stdout, sse, none)
 c.yaml:4:5: ha: is not in this version (remove it)
 c.yaml:5:10: cluster: is not in this version (remove it)
 c.yaml:6:14: cluster-dsn: is not in this version (remove it)
@@ -223,15 +221,13 @@ c.yaml:7:16: cluster-peers: is not in this version (remove it)
 c.yaml:8:25: server-tls.cert-file: is not in this version (remove it)
 c.yaml:8:38: server-tls.key-file: is not in this version (remove it)
 c.yaml:8:57: server-tls.client-ca-file: is not in this version (remove it)
-c.yaml:9:13: auth-token: is not in this version (remove it)
-c.yaml:10:14: cors-origin: is not in this version (remove it)
-c.yaml:11:16: dlq.enabled: is not in this version (remove it)
-c.yaml:11:28: dlq.path: is not in this version (remove it)
-c.yaml:11:42: dlq.retention: is not in this version (remove it)
-c.yaml:12:1: actions: is not in this version (remove it)
-c.yaml:13:1: mcp: is not in this version (remove it)
-c.yaml:14:1: enrichment: is not in this version (remove it)
-c.yaml:15:9: sinks.kafkaa: unknown key (did you mean "kafka"?)
+c.yaml:9:16: dlq.enabled: is not in this version (remove it)
+c.yaml:9:28: dlq.path: is not in this version (remove it)
+c.yaml:9:42: dlq.retention: is not in this version (remove it)
+c.yaml:10:1: actions: is not in this version (remove it)
+c.yaml:11:1: mcp: is not in this version (remove it)
+c.yaml:12:1: enrichment: is not in this version (remove it)
+c.yaml:13:9: sinks.kafkaa: unknown key (did you mean "kafka"?)
 )");
   EXPECT_EQ(
       faults_of(load_yaml("source: mongodb://u:hush@h/db\n")),
@@ -335,7 +331,8 @@ TEST(Load, KeysGivenTwiceAreFaults) {
 }
 
 TEST(Load, WrongValuesAreFaults) {
-  EXPECT_EQ(faults_with_base(R"(output: stdot
+  EXPECT_EQ(
+      faults_with_base(R"(output: stdot
 port: 70000
 data-dir: [a]
 retention: 5
@@ -346,25 +343,25 @@ journal: {segment-bytes: 64M, max-bytes: 1MiB}
 postgres: {publication-mode: existing, slot: "My Slot", streaming: maybe,
   status-interval: 1ms, spill-memory: 1}
 )"),
-            "c.yaml:3:9: output: \"stdot\" is not one of: stdout, none (did you mean \"stdout\"?)\n"
-            "c.yaml:4:7: port: \"70000\" is not within 1 and 65534\n"
-            "c.yaml:5:11: data-dir: must be a single value\n"
-            "c.yaml:6:12: retention: \"5\": this is not a duration (write a number with a unit, "
-            "such as 150ms, 2s, 5m, 24h, 7d or 1h30m)\n"
-            "c.yaml:7:12: log-level: \"loud\" is not one of: debug, info, warn, warning, error\n"
-            "c.yaml:8:12: source-id: must be 1 to 40 characters out of a-z, 0-9 and _ (it becomes "
-            "part of the names of the slot and the publication)\n"
-            "c.yaml:9:16: values.int8: \"text\" is not one of: number, string\n"
-            "c.yaml:10:26: journal.segment-bytes: \"64M\": this is not a size (write bytes, or a "
-            "number with kB, MB, GB, KiB, MiB or GiB, such as 64MiB)\n"
-            "c.yaml:10:42: journal.max-bytes: \"1MiB\" is not within 2MiB and 1024TiB\n"
-            "c.yaml:11:46: postgres.slot: must be 1 to 63 characters out of a-z, 0-9 and _ "
-            "(PostgreSQL allows no others in the name of a slot)\n"
-            "c.yaml:11:68: postgres.streaming: \"maybe\" is not true or false\n"
-            "c.yaml:12:20: postgres.status-interval: \"1ms\" is not within 100ms and 1h\n"
-            "c.yaml:12:39: postgres.spill-memory: \"1\" is not within 64KiB and 64GiB\n"
-            "c.yaml:11:30: postgres.publication: an existing publication has no name (set "
-            "postgres.publication)\n");
+      "c.yaml:3:9: output: \"stdot\" is not one of: stdout, sse, none (did you mean \"stdout\"?)\n"
+      "c.yaml:4:7: port: \"70000\" is not within 1 and 65534\n"
+      "c.yaml:5:11: data-dir: must be a single value\n"
+      "c.yaml:6:12: retention: \"5\": this is not a duration (write a number with a unit, "
+      "such as 150ms, 2s, 5m, 24h, 7d or 1h30m)\n"
+      "c.yaml:7:12: log-level: \"loud\" is not one of: debug, info, warn, warning, error\n"
+      "c.yaml:8:12: source-id: must be 1 to 40 characters out of a-z, 0-9 and _ (it becomes "
+      "part of the names of the slot and the publication)\n"
+      "c.yaml:9:16: values.int8: \"text\" is not one of: number, string\n"
+      "c.yaml:10:26: journal.segment-bytes: \"64M\": this is not a size (write bytes, or a "
+      "number with kB, MB, GB, KiB, MiB or GiB, such as 64MiB)\n"
+      "c.yaml:10:42: journal.max-bytes: \"1MiB\" is not within 2MiB and 1024TiB\n"
+      "c.yaml:11:46: postgres.slot: must be 1 to 63 characters out of a-z, 0-9 and _ "
+      "(PostgreSQL allows no others in the name of a slot)\n"
+      "c.yaml:11:68: postgres.streaming: \"maybe\" is not true or false\n"
+      "c.yaml:12:20: postgres.status-interval: \"1ms\" is not within 100ms and 1h\n"
+      "c.yaml:12:39: postgres.spill-memory: \"1\" is not within 64KiB and 64GiB\n"
+      "c.yaml:11:30: postgres.publication: an existing publication has no name (set "
+      "postgres.publication)\n");
   EXPECT_EQ(faults_with_base("journal: {segment-bytes: 1GiB, max-bytes: 1GiB}\n"),
             "c.yaml:3:43: journal.max-bytes: must be at least twice journal.segment-bytes\n");
   EXPECT_EQ(faults_with_base("retention: 1500ms\n"),
@@ -455,6 +452,33 @@ TEST(Load, SourceIsRequired) {
             "source: no database is named (set source or source-file, or use --source)\n");
 }
 
+TEST(Load, TokenMayComeFromAFile) {
+  const TemporaryDirectory directory;
+  const std::string secret = directory.write("token", "abc\n").string();
+  const std::string base = std::string(kBase) + "output: sse\naddress: 0.0.0.0\n";
+  EXPECT_EQ(load_yaml(base + "auth-token-file: " + secret + "\n").config.auth_token, "abc");
+  const LoadInputs with_flag{
+      .flags = {{"auth-token", {"def"}}}, .environment = {}, .file = std::nullopt};
+  EXPECT_EQ(load_yaml(base + "auth-token-file: " + secret + "\n", with_flag).config.auth_token,
+            "def");
+  EXPECT_TRUE(faults_of(load_yaml(base + "auth-token: x\nauth-token-file: " + secret + "\n"))
+                  .contains("auth-token-file: auth-token is given as well (keep one of the two)"));
+  const std::string bad = directory.write("bad", "a b\n").string();
+  const std::string faults = faults_of(load_yaml(base + "auth-token-file: " + bad + "\n"));
+  EXPECT_TRUE(faults.contains("must be printable ASCII without blanks")) << faults;
+  EXPECT_FALSE(faults.contains("address")) << faults;
+}
+
+TEST(Load, AListenerForAllNeedsATokenOrToBeTold) {
+  EXPECT_EQ(faults_with_base("output: sse\naddress: 0.0.0.0\n"),
+            "c.yaml:4:10: address: 0.0.0.0 can be reached from elsewhere, and there is no token "
+            "(set auth-token or auth-token-file, or set insecure to let everybody read)\n");
+  EXPECT_EQ(faults_with_base("output: sse\naddress: 0.0.0.0\ninsecure: true\n"), "");
+  EXPECT_EQ(faults_with_base("output: sse\naddress: '::'\nauth-token: abc\n"), "");
+  EXPECT_EQ(faults_with_base("output: sse\naddress: 127.1.2.3\n"), "");
+  EXPECT_EQ(faults_with_base("output: stdout\naddress: 0.0.0.0\n"), "");
+}
+
 TEST(Load, SourceMayComeFromAFile) {
   const TemporaryDirectory directory;
   const auto secret = directory.write("dsn", "host=h user=u\n");
@@ -507,7 +531,7 @@ TEST(Load, FaultsMakeOneError) {
   const Error single = to_error(one.faults);
   EXPECT_EQ(single.code, Errc::kUnsupported);
   EXPECT_EQ(single.message, "c.yaml:3:9: output: \"kafka\" is not in this version");
-  EXPECT_EQ(single.hint, "choose one of: stdout, none");
+  EXPECT_EQ(single.hint, "choose one of: stdout, sse, none");
   const Error several = to_error(load_yaml("port: 0\n").faults);
   EXPECT_EQ(several.code, Errc::kConfigInvalid);
   EXPECT_EQ(several.to_string(),
