@@ -167,6 +167,23 @@ def test_lag_grows_while_the_sink_is_blocked(db, pipeline):
     admin.kaptanto.stop()
 
 
+def test_named_clients_have_a_lag_too(db, pipeline):
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    admin = Admin(pipeline, db, ["t"], output="sse")
+    admin.kaptanto.start_streaming()
+    url = f"http://127.0.0.1:{admin.port}/events?consumer=search&from=earliest"
+    with urllib.request.urlopen(url, timeout=20) as stream:
+        db.execute("INSERT INTO t VALUES (1), (2)")
+        wait_until(lambda: b'"id":2' in stream.readline(), 20, "the second event")
+        admin.wait_metric("kaptanto_consumer_lag_events", lambda lag: lag == 0,
+                          consumer="sse:search")
+    db.execute("INSERT INTO t VALUES (3), (4), (5)")
+    admin.wait_metric("kaptanto_consumer_lag_events", lambda lag: lag == 3, consumer="sse:search")
+    screen = admin.command()
+    assert "sse:search: 3 events behind" in screen.out, screen
+    admin.kaptanto.stop()
+
+
 def test_slot_metrics_are_those_of_the_server(each_db, pipeline):
     numbers(each_db)
     admin = Admin(pipeline, each_db, ["t"])
