@@ -132,6 +132,7 @@ std::string configuration_markdown() {
   add_table(text, "Event log", "journal", false);
   add_table(text, "PostgreSQL", "postgres", false);
   add_table(text, "Existing rows", "snapshot", false);
+  add_table(text, "Server-sent events", "sse", false);
   add_table(text, "Admin API", "admin", false);
   add_table(text, "Health", "health", false);
   text +=
