@@ -90,13 +90,18 @@ void SseClient::end(std::string_view comment) {
 }
 
 void SseClient::park() {
-  if (frame_ && index_ < frame_->events.size()) {
-    frame_.reset();
+  if (index_ < frame_.events.size()) {
+    forget_frame();
     reader_.reset();
   } else if (reader_) {
-    frame_.reset();
+    forget_frame();
     reader_->release_memory();
   }
+}
+
+void SseClient::forget_frame() {
+  frame_ = {};
+  index_ = 0;
 }
 
 void SseClient::greet(std::string& out) {
@@ -109,7 +114,7 @@ void SseClient::greet(std::string& out) {
 void SseClient::fill(std::string& out) {
   std::size_t scanned = 0;
   while (out.size() < helping_bytes_) {
-    if (!frame_ || index_ == frame_->events.size()) {
+    if (index_ == frame_.events.size()) {
       if (scanned > kScanBytesMax) {
         wake();
         return;
@@ -117,7 +122,7 @@ void SseClient::fill(std::string& out) {
       if (!load_frame(out)) {
         return;
       }
-      scanned += frame_->text.size();
+      scanned += frame_.text.size();
     }
     write_events(out);
   }
@@ -125,18 +130,18 @@ void SseClient::fill(std::string& out) {
 
 // False when there is none to read now.
 bool SseClient::load_frame(std::string& out) {
-  frame_.reset();
+  forget_frame();
   const Sequence limit{journal_.durable_sequence().load()};
   if (next_ > limit) {
     return false;
   }
   if (!reader_) {
-    reader_.emplace(journal_.segment_list(), next_);
+    reader_ = std::make_unique<journal::Reader>(journal_.segment_list(), next_);
   }
   auto frame = reader_->next(limit);
   if (!frame && frame.error().code == Errc::kNotFound) {
     // Retention is at work: a moment later the oldest event is known.
-    reader_.emplace(journal_.segment_list(), reader_->oldest());
+    reader_ = std::make_unique<journal::Reader>(journal_.segment_list(), reader_->oldest());
     wake();
     return false;
   }
@@ -145,26 +150,26 @@ bool SseClient::load_frame(std::string& out) {
     end("the event log cannot be read");
     return false;
   }
-  if (!*frame) {
+  std::optional<journal::FrameView> view = *std::move(frame);
+  if (!view) {
     return false;
   }
-  if ((*frame)->first > next_) {
-    write_gap({.from = next_, .to = {(*frame)->first.value - 1}, .reason = "retention"}, out);
-    next_ = (*frame)->first;
+  frame_ = *std::move(view);
+  if (frame_.first > next_) {
+    write_gap({.from = next_, .to = {frame_.first.value - 1}, .reason = "retention"}, out);
+    next_ = frame_.first;
   }
-  frame_ = std::move(*frame);
-  index_ = 0;
-  filter_.begin(*frame_);
+  filter_.begin(frame_);
   return true;
 }
 
 void SseClient::write_events(std::string& out) {
-  while (index_ < frame_->events.size() && out.size() < helping_bytes_) {
+  while (index_ < frame_.events.size() && out.size() < helping_bytes_) {
     const std::size_t index = index_++;
-    const bool is_wanted = filter_.wants(frame_->events[index]);
+    const bool is_wanted = filter_.wants(frame_.events[index]);
     ++next_.value;
     if (skip_before_ != 0) {
-      if (millis_of(frame_->line(index)).value_or(skip_before_) < skip_before_) {
+      if (millis_of(frame_.line(index)).value_or(skip_before_) < skip_before_) {
         continue;
       }
       skip_before_ = 0;
@@ -180,9 +185,9 @@ void SseClient::write_event(std::size_t index, std::string& out) {
   out += "id: ";
   append_number(out, told_.value);
   out += "\nevent: ";
-  out += model::name_of(frame_->events[index].operation);
+  out += model::name_of(frame_.events[index].operation);
   out += "\ndata: ";
-  out += frame_->line(index);  // with its line break
+  out += frame_.line(index);  // with its line break
   out += '\n';
 }
 

@@ -59,6 +59,7 @@ class SseClient final : public http::Stream {
   void park();
 
  private:
+  void forget_frame();
   void greet(std::string& out);
   void fill(std::string& out);
   [[nodiscard]] bool load_frame(std::string& out);
@@ -75,9 +76,9 @@ class SseClient final : public http::Stream {
   Sequence next_;             // to look at
   Sequence taken_;
   Sequence told_;  // the last id that was written
-  std::optional<journal::Reader> reader_;
-  std::optional<journal::FrameView> frame_;
-  std::size_t index_ = 0;  // in the frame, of next_
+  std::unique_ptr<journal::Reader> reader_;
+  journal::FrameView frame_;  // empty: none
+  std::size_t index_ = 0;     // in the frame, of next_
   MonotonicTime asked_at_;
   MonotonicTime gave_at_;
   std::string farewell_;
