@@ -269,7 +269,6 @@ void RunningPipeline::stop() {
   }
   if (admin_) {
     admin_->stop(kAdminGrace);
-    monitor_->stop();
   }
   coordinator_->stop_reading();
   stop_source_.request();
@@ -282,6 +281,10 @@ void RunningPipeline::stop() {
   if (worker_) {
     worker_->stop(monotonic_now() + kSinkStopTime);
     worker_->join();
+  }
+  // Last: it may be waiting for a name to be resolved, which nothing can interrupt.
+  if (monitor_) {
+    monitor_->stop();
   }
 }
 
