@@ -83,7 +83,7 @@ void add_source_value(Registry& registry,
 void add_stream(Registry& registry, const ObservedParts& parts) {
   using View = SourceStatus::View;
   using Value = std::optional<std::uint64_t>;
-  const std::pair<Name, ViewValue> kValues[] = {
+  const std::pair<Name, ViewValue> values[] = {
       {{"kaptanto_source_streaming", "1 while the server streams changes to us."},
        [](const View& view) -> Value {
          return view.is_streaming ? 1 : 0;
@@ -144,7 +144,7 @@ void add_stream(Registry& registry, const ObservedParts& parts) {
          return view.stream.decoder.schema_changes;
        }},
   };
-  for (const auto& [name, value_of] : kValues) {
+  for (const auto& [name, value_of] : values) {
     add_source_value(registry, parts, name, value_of);
   }
 }

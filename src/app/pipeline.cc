@@ -55,6 +55,7 @@ void allow_descriptors() {
 // What clients may name; none: every table.
 std::vector<std::string> captured_tables(const config::Config& config) {
   std::vector<std::string> names;
+  names.reserve(config.tables.size());
   for (const config::TableRule& rule : config.tables) {
     names.push_back(rule.name);
   }

@@ -51,8 +51,8 @@ void append_line(std::string& out, std::string_view label, std::string_view text
   out += cdc::format("{:<10}{}\n", label, text);
 }
 
-std::string or_nothing(std::string text) {
-  return text.empty() ? std::string(kNothing) : text;
+std::string or_nothing(std::string_view text) {
+  return std::string(text.empty() ? kNothing : text);
 }
 
 void append_head(std::string& out, const Value& status) {
