@@ -156,7 +156,7 @@ class TransactionDecoder {
   Lsn done_;
   bool in_transaction_ = false;
   bool skipping_ = false;
-  Lsn commit_lsn_;         // of the open transaction
+  Lsn commit_lsn_;  // of the open transaction
   UnixMicros commit_time_;
   std::uint32_t xid_ = 0;  // likewise
   std::uint64_t row_index_ = 0;
