@@ -37,7 +37,7 @@ bool all_ok(const std::vector<Check>& checks) {
 std::string checks_json(const std::vector<Check>& checks) {
   json::TextBuffer out;
   for (const Check& check : checks) {
-    out.append(out.size() == 0 ? "{\"name\":" : ",{\"name\":");
+    out.append(out.empty() ? "{\"name\":" : ",{\"name\":");
     json::append_any_string(out, check.name);
     out.append(check.ok ? ",\"ok\":true,\"detail\":" : ",\"ok\":false,\"detail\":");
     json::append_any_string(out, check.detail);
