@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "expr/table_pattern.h"
+#include "postgres/internal/snapshot_sql.h"
 #include "postgres/server_error.h"
 #include "postgres/wire_reader.h"
 
@@ -26,18 +27,6 @@ namespace {
 constexpr std::int64_t kEpochOffsetMicros = 946'684'800'000'000;  // 2000-01-01
 constexpr std::chrono::seconds kStartTimeout{30};
 
-std::string literal(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) {
-    quoted += c;
-    if (c == '\'') {
-      quoted += c;
-    }
-  }
-  quoted += '\'';
-  return quoted;
-}
-
 std::string start_command(const StreamOptions& options) {
   // Protocol 2 is what every supported server speaks; it is needed for streaming alone.
   std::string command =
@@ -45,7 +34,7 @@ std::string start_command(const StreamOptions& options) {
              expr::quote_identifier(options.slot),
              to_string(options.start),
              options.streaming ? 2 : 1,
-             literal(expr::quote_identifier(options.publication)));
+             internal::quote_literal(expr::quote_identifier(options.publication)));
   if (options.streaming) {
     command += ", streaming 'on'";
   }

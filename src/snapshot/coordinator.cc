@@ -399,10 +399,9 @@ Status Coordinator::job_failed(TableJob& job, std::uint64_t ticket, const Error&
   if (error.code == Errc::kClosed) {
     return {};
   }
-  const bool partition_gone = error.code == Errc::kNotFound &&
-                              job.phase == TableJob::Phase::kReading && job.description() &&
-                              job.description()->table.parts.front().oid != job.published().oid;
-  if (partition_gone && was_reading) {
+  // What was read is a part, so there is a first one; only a partition is not the table itself.
+  if (was_reading && error.code == Errc::kNotFound &&
+      job.description()->table.parts.front().oid != job.published().oid) {
     job.describe_again();
     return {};
   }
